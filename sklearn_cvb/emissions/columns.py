@@ -116,18 +116,18 @@ class Columns(Emission):
     def _checked(self, n_columns: int) -> list[np.ndarray]:
         """The columns of each part."""
         pairs = self._pairs()
-        for emission, own in pairs:
-            if not isinstance(emission, Emission) or own.dtype.kind not in "iu":
+        for emission, numbers in pairs:
+            if not isinstance(emission, Emission) or numbers.dtype.kind not in "iu":
                 raise InvalidParameterError(
-                    f"parts holds ({emission!r}, {own.tolist()!r}): each is an emission, such as "
-                    "Gaussian(), and a list of column numbers"
+                    f"parts holds ({emission!r}, {numbers.tolist()!r}): each is an emission, such "
+                    "as Gaussian(), and a list of column numbers"
                 )
-        named = sorted(int(column) for _, own in pairs for column in own)
+        named = sorted(int(column) for _, numbers in pairs for column in numbers)
         if named != list(range(n_columns)):
             raise InvalidParameterError(
                 f"parts must name each of the {n_columns} columns once, got columns {named}"
             )
-        return [own for _, own in pairs]
+        return [numbers for _, numbers in pairs]
 
 
 @contextmanager

@@ -212,7 +212,7 @@ class IntegratedScores(NamedTuple):
         """
         nodes, log_weights = quadrature_nodes(self.degrees)
         tables = [per_step(table[:, d, self.is_vague[d]], units) for table in self.posterior]
-        found = np.empty((3, len(values), tables[0].shape[1]))
+        integrals = np.empty((3, len(values), tables[0].shape[1]))
         for begin in range(0, len(values), _BLOCK):
             block = slice(begin, begin + _BLOCK)
             mean, precision, degrees, scale = (
@@ -226,10 +226,10 @@ class IntegratedScores(NamedTuple):
             largest = logs.max(axis=0)
             chances = np.exp(logs - largest)
             total = chances.sum(axis=0)
-            found[0, block] = largest + np.log(total) + log_gamma_step(0.5 * degrees)
-            found[1, block] = np.tensordot(nodes, chances, 1) / total
-            found[2, block] = np.tensordot(np.log(nodes), chances, 1) / total
-        return found
+            integrals[0, block] = largest + np.log(total) + log_gamma_step(0.5 * degrees)
+            integrals[1, block] = np.tensordot(nodes, chances, 1) / total
+            integrals[2, block] = np.tensordot(np.log(nodes), chances, 1) / total
+        return integrals
 
 
 def integrated_scores(

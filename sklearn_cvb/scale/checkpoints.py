@@ -245,7 +245,7 @@ class FitCheckpoint(FitSaver):
         except FileNotFoundError:
             return None
         try:
-            owner, found = metadata["owner"], unpack(PackedTree(arrays, metadata["fit"]))
+            owner, fit = metadata["owner"], unpack(PackedTree(arrays, metadata["fit"]))
             identity = self._owner(fit_name, index)
             other = [what for what in identity if owner[what] != identity[what]]
         except KeyError as error:
@@ -257,9 +257,9 @@ class FitCheckpoint(FitSaver):
                 f"checkpoint {path} is of another {other[0]} than its name and this fit say: put "
                 "back the file that was there, or delete the folder to fit from the beginning"
             )
-        if not isinstance(found, Fit) or not isinstance(found.state, State):
+        if not isinstance(fit, Fit) or not isinstance(fit.state, State):
             raise _unreadable(path, "it holds no state of a fit")
-        return found
+        return fit
 
 
 @contextmanager

@@ -347,16 +347,16 @@ def _folder_beside(place: Path, overwrite: bool) -> Iterator[Path]:
 
 def _replace(place: Path, aside: Path) -> None:
     """Put a new store in the place of another; what else is in that one's folder moves over."""
-    own = files_of_store(place)
-    others = [path.name for path in place.iterdir() if path.name not in own or path.is_dir()]
+    files = files_of_store(place)
+    others = [path.name for path in place.iterdir() if path.name not in files or path.is_dir()]
     if both := [name for name in others if (aside / name).exists()]:
         raise FileExistsError(
             f"{str(place)!r} holds {short_repr(both)}, not of the store that is there, but a name "
             "of the new one's: move it elsewhere, or choose another folder"
         )
     # A new name, so that nobody's folder is in the way.
-    kept = Path(tempfile.mkdtemp(prefix=place.name + REPLACED, dir=place.parent))
-    old = kept / place.name
+    folder_of_old = Path(tempfile.mkdtemp(prefix=place.name + REPLACED, dir=place.parent))
+    old = folder_of_old / place.name
     try:
         place.rename(old)
         aside.rename(place)
@@ -364,13 +364,13 @@ def _replace(place: Path, aside: Path) -> None:
         with suppress(OSError):
             if not place.exists():
                 old.rename(place)
-            kept.rmdir()
+            folder_of_old.rmdir()
         raise
-    _delete(old, own.difference(others))
+    _delete(old, files.difference(others))
     for name in others:
         (old / name).rename(place / name)
     old.rmdir()
-    kept.rmdir()
+    folder_of_old.rmdir()
 
 
 def _delete(folder: Path, names: Set[str]) -> None:

@@ -128,14 +128,14 @@ def counts_by_unit(
 
 def leave_one_out_chain(
     counts: HMMCounts,
-    own: HMMCounts,
+    unit_counts: HMMCounts,
     prior: ChainPrior,
     problem: NumericProblem,
     place: "_GroupPlace",
 ) -> ChainTables:
     """Posterior means of the chain from all counts but those of each unit."""
     n, topology = problem.cells.n_emitting, problem.cells.chain.topology
-    start = np.maximum(counts.start - own.start, 0.0)
+    start = np.maximum(counts.start - unit_counts.start, 0.0)
     start = (start + prior.start) / (start.sum(axis=-1, keepdims=True) + prior.start_total)
     if topology is not None and topology.is_tied:
         transition = np.repeat(start[:, None, :], n, axis=1)
@@ -145,7 +145,7 @@ def leave_one_out_chain(
         start = start[place.unit]
         rows = (table.reshape(-1, n, table.shape[1])[place.context] for table in rows)
     whole, below, total = rows
-    moved = whole - own.transition
+    moved = whole - unit_counts.transition
     np.maximum(moved, 0.0, out=moved)
     # A product with ones is several times as fast as sums of short rows.
     out = moved @ np.ones((moved.shape[-1], 1)) + total

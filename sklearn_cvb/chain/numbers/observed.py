@@ -90,30 +90,30 @@ from sklearn_cvb.settings import Durations
 # Settings
 
 
-def refuse_settings_of_symbols(asked: ChainOptions) -> None:
+def refuse_settings_of_symbols(options: ChainOptions) -> None:
     """Raise where a model is set to what only chains of symbols can do."""
     # Samplers draw parameters, too; CVB, which has windows, leaves out sequences.
-    is_sampler, emission = asked.samples is not None, emission_of(asked.emission)
+    is_sampler, emission = options.samples is not None, emission_of(options.emission)
     own = [name for name in emission.get_params(deep=False) if name.endswith("prior")]
     of_symbols = {
         "beta": (
-            asked.is_beta_given,
+            options.is_beta_given,
             f"emissions have priors of their own, {', '.join(own) or 'those of its parts'} of "
             f"{type(emission).__name__}",
         ),
         "update": (
-            asked.update not in (None, "parameter") if is_sampler else asked.update == "token",
+            options.update not in (None, "parameter") if is_sampler else options.update == "token",
             "take update='parameter'" if is_sampler else "Windows(1) leaves out one step at a time",
         ),
         "samples": (
-            asked.samples is not None and asked.samples.temperatures is not None,
+            options.samples is not None and options.samples.temperatures is not None,
             "chains are not annealed: leave temperatures out, and take more restarts (n_init)",
         ),
     }
     for name, (is_asked, instead) in of_symbols.items():
         if is_asked:
             raise InvalidParameterError(
-                f"{name}={getattr(asked, name)!r} is for symbols alone: with numbers {instead}"
+                f"{name}={getattr(options, name)!r} is for symbols alone: with numbers {instead}"
             )
 
 
@@ -289,17 +289,18 @@ class NumberObservation(Observation):
 
     def read(self, X: Any, y: Any, *, streams: bool = False) -> Reading:
         """X and y, to be fitted to."""
-        asked, start = self.options, None
-        series, attributes, messages = series_to_fit(asked, X, y)
+        options, start = self.options, None
+        series, attributes, messages = series_to_fit(options, X, y)
         given = series.corpus
-        if hasattr(asked.init, "predict_proba"):
+        if hasattr(options.init, "predict_proba"):
             own = X.given if isinstance(X, Table) else X
-            start = model_posterior(asked.init, own, given, asked.n_components)
-        laid_out = layout_of(asked, series.emitted_names, moments_with_labels(series))
+            start = model_posterior(options.init, own, given, options.n_components)
+        laid_out = layout_of(options, series.emitted_names, moments_with_labels(series))
         cells, family, settings = laid_out
         corpus = split_into_steps(given, cells)
         if series.contexts is not None:
-            n_tables, has_new = 1 + int(series.contexts.max()), asked.transitions.prior == "pooled"
+            n_tables = 1 + int(series.contexts.max())
+            has_new = options.transitions.prior == "pooled"
             tables = {"n_tables": n_tables + has_new, "has_contexts": True, "has_new": has_new}
             cells = cells._replace(chain=cells.chain._replace(**tables))
         problem = NumericProblem(
@@ -312,7 +313,7 @@ class NumberObservation(Observation):
             series.is_table,
             start,
             settings,
-            labelled_states(asked, y, given, cells),
+            labelled_states(options, y, given, cells),
             contexts=series.contexts,
         )
         return Reading(problem, None, attributes, messages, self)
@@ -323,14 +324,14 @@ class NumberObservation(Observation):
 
     def model(self, reading: Reading) -> NumberChain:
         """What is learned from a problem."""
-        asked, left_out, problem = self.options, update_unit_of(self.options), reading.problem
-        chooses = asked.hdp is not None and problem.known is None
+        options, left_out, problem = self.options, update_unit_of(self.options), reading.problem
+        chooses = options.hdp is not None and problem.known is None
         return getattr(problem, "chain", NumberChain)(
             problem,
-            with_tables(prior_settings(asked, None), asked, problem.cells, None),
-            MERGED if asked.init is None and chooses else asked.init,
+            with_tables(prior_settings(options, None), options, problem.cells, None),
+            MERGED if options.init is None and chooses else options.init,
             None if left_out is None else left_out.block_length,
-            threads_for_each(1 if asked.fixed_start else asked.n_restarts, asked.n_jobs),
+            threads_for_each(1 if options.fixed_start else options.n_restarts, options.n_jobs),
         )
 
     # What a fit leaves
@@ -499,9 +500,11 @@ class NumberObservation(Observation):
 # From options
 
 
-def labelled_states(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) -> np.ndarray | None:
+def labelled_states(
+    options: ChainOptions, y: Any, given: Corpus, cells: Cells
+) -> np.ndarray | None:
     """States of all steps by the labels in `y`, -1 where not known; None where none are."""
-    if y is None or asked.supervision != "y":
+    if y is None or options.supervision != "y":
         return None
     known = known_states(y, given, cells.n_emitting)
     if cells.chain.topology is not None:
@@ -509,9 +512,9 @@ def labelled_states(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) ->
     return known
 
 
-def settings_of(asked: ChainOptions) -> bytes:
+def settings_of(options: ChainOptions) -> bytes:
     """Settings that give statistics their meaning, pickled: emission and laws of durations."""
-    emission, durations = emission_of(asked.emission), asked.transitions.durations
+    emission, durations = emission_of(options.emission), options.transitions.durations
     return pickle.dumps(emission if durations is None else (emission, durations))
 
 

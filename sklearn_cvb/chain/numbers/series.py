@@ -64,16 +64,16 @@ def emission_of(value: Any) -> Emission:
 
 
 def series_to_fit(
-    asked: ChainOptions, X: Any, y: Any
+    options: ChainOptions, X: Any, y: Any
 ) -> tuple[Series, dict[str, Any], tuple[str, ...]]:
     """Training sequences, what scikit-learn knows of their columns, and messages.
 
     `y` is not used, but who gives lengths there is told what to do.
     """
-    contexts, emission = asked.transitions.contexts, emission_of(asked.emission)
+    contexts, emission = options.transitions.contexts, emission_of(options.emission)
     series = as_series(X)
     if not isinstance(series, Series):
-        series = read_series(X, partial(_categories, asked), partial(columns_asked, asked))
+        series = read_series(X, partial(_categories, options), partial(columns_asked, options))
     attributes = X.attributes if isinstance(X, Table) else {}
     if not series.is_table:
         attributes = attributes_of_columns(series.table.shape[1], series.columns)
@@ -81,7 +81,7 @@ def series_to_fit(
         column = column_of_contexts(contexts, series)
         series = check_contexts(split_contexts(series, column))
     messages = cautions_of_columns(np.isnan(series.table).all(axis=0), series.emitted_names)
-    messages += cautions_of_shape(X, series, asked.words.is_ordered)
+    messages += cautions_of_shape(X, series, options.words.is_ordered)
     # What is no order is told when it is bound.
     if isinstance(emission.order, Integral) and emission.order > 0:
         messages += cautions_of_order(
@@ -110,16 +110,16 @@ def cautions_of_order(order: int, lengths: np.ndarray, of_rows: bool = False) ->
     ][:n_short]
 
 
-def columns_asked(asked: ChainOptions) -> list[Any] | None:
+def columns_asked(options: ChainOptions) -> list[Any] | None:
     """The names of all columns that are read, where settings name each of them."""
-    names: list[Any] | None = emission_of(asked.emission).named()
-    contexts = getattr(asked.transitions, "contexts", None)
+    names: list[Any] | None = emission_of(options.emission).named()
+    contexts = getattr(options.transitions, "contexts", None)
     if names is None or isinstance(contexts, int):
         return None
     return names if contexts is None else [*names, contexts]
 
 
-def series_in_fitted_columns(asked: ChainOptions, learned: Learned, X: Any) -> Series:
+def series_in_fitted_columns(options: ChainOptions, learned: Learned, X: Any) -> Series:
     """New sequences in the columns and the codes of the fit, contexts among them."""
     numeric = learned.extra.numeric
     columns: FittedColumns = numeric.columns
@@ -127,7 +127,7 @@ def series_in_fitted_columns(asked: ChainOptions, learned: Learned, X: Any) -> S
     if isinstance(X, Series):
         series = columns.in_order(X)
     else:
-        series = read_series(X, columns, partial(columns_asked, asked))
+        series = read_series(X, columns, partial(columns_asked, options))
     n_columns = series.table.shape[1]
     n_fitted = numeric.family.n_columns + (columns.context is not None)
     if n_columns != n_fitted:
@@ -135,15 +135,15 @@ def series_in_fitted_columns(asked: ChainOptions, learned: Learned, X: Any) -> S
         if series.is_table:
             hint = "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
         raise ValueError(
-            f"X has {n_columns} columns a step, but {asked.name} is expecting "
+            f"X has {n_columns} columns a step, but {options.name} is expecting "
             f"{n_fitted} as in fit{hint}"
         )
     return series
 
 
-def new_series(asked: ChainOptions, learned: Learned, X: Any) -> Series:
+def new_series(options: ChainOptions, learned: Learned, X: Any) -> Series:
     """New sequences in the columns of the fit, whose contexts are apart."""
-    series = series_in_fitted_columns(asked, learned, X)
+    series = series_in_fitted_columns(options, learned, X)
     column = learned.extra.numeric.columns.context
     if column is None:
         return series
@@ -167,18 +167,18 @@ def refuse_other_sizes(columns: FittedColumns, moments: Moments) -> None:
             )
 
 
-def column_of_contexts(asked: Any, series: Series) -> int:
+def column_of_contexts(options: Any, series: Series) -> int:
     """The number of the column that holds contexts, which is given by its number or its name."""
     n_columns, names = series.table.shape[1], series.names or []
-    if isinstance(asked, str) and asked in names:
-        return names.index(asked)
-    if isinstance(asked, str) or asked >= n_columns or n_columns == 1:
-        hint = did_you_mean(asked, names) if isinstance(asked, str) else ""
+    if isinstance(options, str) and options in names:
+        return names.index(options)
+    if isinstance(options, str) or options >= n_columns or n_columns == 1:
+        hint = did_you_mean(options, names) if isinstance(options, str) else ""
         raise InvalidParameterError(
-            f"Transitions(contexts={asked!r}) must name a column of X beside those that states "
+            f"Transitions(contexts={options!r}) must name a column of X beside those that states "
             f"emit{hint}: X has {n_columns} columns{f', {names!r}' if names else ' without names'}"
         )
-    return asked
+    return options
 
 
 def split_contexts(series: Series, column: int) -> Series:
@@ -236,24 +236,24 @@ def error_with_place(error: OutsideSupport, step: int, starts: np.ndarray) -> Va
     return ValueError(f"{error.why} ({place_text(step, starts)}, column {error.column})")
 
 
-def with_common_columns(asked: ChainOptions, X: Any) -> Any:
+def with_common_columns(options: ChainOptions, X: Any) -> Any:
     """Sequences, some of which are to be fitted to at a time, with the columns of all."""
     if is_table(X) or len(getattr(X, "shape", ())) == 3:
         return X
-    samples = with_asked_columns(samples_of(X), partial(columns_asked, asked))
-    return SamplesOfKnownColumns(samples, columns_to_fit(samples, partial(_categories, asked)))
+    samples = with_asked_columns(samples_of(X), partial(columns_asked, options))
+    return SamplesOfKnownColumns(samples, columns_to_fit(samples, partial(_categories, options)))
 
 
-def _categories(asked: ChainOptions, samples: list[Any], names: list[Any] | None) -> Categories:
+def _categories(options: ChainOptions, samples: list[Any], names: list[Any] | None) -> Categories:
     """The labels of all columns that are text and may be categories, or are contexts.
 
     First those that were told, then others in order, also where a column says that it may hold
     them. Contexts may have others later on, where these are pooled.
     """
-    emission, transitions = emission_of(asked.emission), asked.transitions
-    told = columns_of_tables(asked, emission)
+    emission, transitions = emission_of(options.emission), options.transitions
+    told = columns_of_tables(options, emission)
     contexts, kind = transitions.contexts, OpenLabels if transitions.prior == "pooled" else list
-    tables, found = [as_objects(sample, f"X[{i}]") for i, sample in enumerate(samples)], {}
+    tables, categories = [as_objects(sample, f"X[{i}]") for i, sample in enumerate(samples)], {}
     keys = list(range(tables[0].shape[1])) if names is None else names
     column = keys[contexts] if isinstance(contexts, int) and contexts < len(keys) else contexts
     emitted = [name for name in keys if name != column]
@@ -266,7 +266,7 @@ def _categories(asked: ChainOptions, samples: list[Any], names: list[Any] | None
             at = names_of_columns(sample)[place_in] if hasattr(sample, "columns") else name
             labels.update(declared_labels(sample, at))
         if any(isinstance(value, str) for value in labels):
-            found[name] = [*first, *sorted_types(labels.difference(first))]
+            categories[name] = [*first, *sorted_types(labels.difference(first))]
             if name == column:
-                found[name] = kind(found[name])
-    return found
+                categories[name] = kind(categories[name])
+    return categories

@@ -124,12 +124,12 @@ def _add_in_logs(
     table: np.ndarray,
     i: int,
     steps: slice,
-    found: VisitExpectations,
+    expected: VisitExpectations,
 ) -> None:
     """Add what is expected of sequence i, which leaves float64."""
     n_steps, longest = len(logs), tables.log_durations.shape[-1]
     entered, ended, log_z = _forward_in_logs(tables, logs, table)
-    found.log_z[i], posterior = log_z, found.posterior[steps]
+    expected.log_z[i], posterior = log_z, expected.posterior[steps]
     posterior[:] = 0.0
     if np.isneginf(log_z):
         return
@@ -141,12 +141,12 @@ def _add_in_logs(
         emitted = np.cumsum(logs[t : last[-1] + 1], axis=0)
         lasts = tables.log_durations[own].T + emitted[last - t] + ahead[last]
         visits = np.exp(entered[t] + lasts - log_z)
-        found.durations[own] += visits.T
+        expected.durations[own] += visits.T
         covering = np.cumsum(visits[::-1], axis=0)[::-1]
         posterior[t : last[-1] + 1] += covering[: len(emitted)]
         if t > 0:
             into = moves[own] + np.logaddexp.reduce(lasts, axis=0)
-            found.pairs[own] += np.exp(ended[t - 1][:, None] + into - log_z)
+            expected.pairs[own] += np.exp(ended[t - 1][:, None] + into - log_z)
             ahead[t - 1] = np.logaddexp.reduce(into, axis=1)
     posterior /= posterior.sum(axis=1, keepdims=True)
 
@@ -191,15 +191,15 @@ def log_states_given_past(
     """log p(x_1..t-1, z_t), up to what the states of a step have in common; log Z."""
     entered, log_z = _log_entered(tables, log_weights, starts)
     lasting = tables.log_lasting[0].T
-    found, emitted = entered + lasting[0], np.zeros_like(entered)
+    log_states, emitted = entered + lasting[0], np.zeros_like(entered)
     steps = np.arange(len(entered)) - np.repeat(starts[:-1], np.diff(starts))
     # Visits that began so many steps ago.
     for age in range(1, min(len(lasting), int(np.diff(starts).max()))):
         later = np.flatnonzero(steps >= age)
         emitted[later] += log_weights[later - age]
         goes_on = entered[later - age] + emitted[later] + lasting[age]
-        found[later] = np.logaddexp(found[later], goes_on)
-    return found, log_z
+        log_states[later] = np.logaddexp(log_states[later], goes_on)
+    return log_states, log_z
 
 
 def filter_steps(
@@ -216,7 +216,7 @@ def log_states_given_others(
     """log p(x but for x_t, z_t), up to what the states of a step have in common; log Z."""
     entered, log_z = _log_entered(tables, log_weights, starts)
     _, moves, lasts, _ = _log_tables(tables)
-    found = np.empty_like(entered)
+    log_states = np.empty_like(entered)
     for begin, end in pairwise(starts.tolist()):
         logs = log_weights[begin:end, :]
         # log p(x_1..t-1, z_t, steps that its visit goes on), (n_steps, L, K).
@@ -227,11 +227,11 @@ def log_states_given_others(
         # log p(x_t+1..T | z_t, steps that its visit goes on), (L, K).
         behind = np.zeros_like(lasts)
         for t in range(len(logs) - 1, -1, -1):
-            found[begin + t] = np.logaddexp.reduce(before[t] + behind, axis=0)
+            log_states[begin + t] = np.logaddexp.reduce(before[t] + behind, axis=0)
             here = behind + logs[t]
             into = np.logaddexp.reduce(lasts + here, axis=0)
             behind = np.vstack([np.logaddexp.reduce(moves + into, axis=1), here[:-1]])
-    return found, log_z
+    return log_states, log_z
 
 
 def normalise_logs(logs: np.ndarray) -> np.ndarray:
@@ -247,8 +247,8 @@ def final_visits(
     """p(state, steps that its visit goes on | x) at the end of each sequence, (n, K, L); log Z."""
     entered, log_z = _log_entered(tables, log_weights, starts)
     log_durations = tables.log_durations[0]
-    found = np.full((len(starts) - 1, *log_durations.shape), -np.inf)
-    for table, begin, end in zip(found, starts[:-1], starts[1:], strict=True):
+    chances = np.full((len(starts) - 1, *log_durations.shape), -np.inf)
+    for table, begin, end in zip(chances, starts[:-1], starts[1:], strict=True):
         emitted = np.zeros(len(log_durations))
         # The visit began so many steps ago.
         for age in range(min(log_durations.shape[1], end - begin)):
@@ -257,9 +257,9 @@ def final_visits(
             rest = table[:, : goes_on.shape[1]]
             np.logaddexp(rest, goes_on, out=rest)
     # Where nothing explains a sequence a new visit follows whatever state.
-    found[np.isneginf(log_z), :, 0] = 0.0
-    found = np.exp(found - found.max(axis=(1, 2), keepdims=True))
-    return found / found.sum(axis=(1, 2), keepdims=True), log_z
+    chances[np.isneginf(log_z), :, 0] = 0.0
+    chances = np.exp(chances - chances.max(axis=(1, 2), keepdims=True))
+    return chances / chances.sum(axis=(1, 2), keepdims=True), log_z
 
 
 def draw_path(

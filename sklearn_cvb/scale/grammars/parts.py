@@ -131,12 +131,12 @@ def lay_out(observation: GrammarObservation, counts: WordCounts) -> GrammarPlan:
 def shard_of(sent: GrammarPartLayout, part: Part, index: PartIndex) -> TreeShard:
     """The shard of a part under a layout."""
     observation, words, layout = sent
-    asked = observation.options
+    options = observation.options
     sequences = Sequences(WordsOfTokens(part.types, part.corpus.tokens), part.corpus.starts, None)
     corpus = part.encode(words.index)
     reading.refuse_missing(corpus)
-    corpus = reading.checked(asked.words, corpus, sequences, len(words.index))
-    known = part.y if asked.supervision == "y" else None
+    corpus = reading.checked(options.words, corpus, sequences, len(words.index))
+    known = part.y if options.supervision == "y" else None
     problem = problem_of(words, layout, corpus, sequences, known)
     return TreeShard(observation.model(Reading(problem, words, {})), index)
 

@@ -289,14 +289,14 @@ class NumbersInParts(InParts):
 
 def refuse_in_shards(observation: NumberObservation) -> None:
     """Raise on settings that series in shards do not have."""
-    asked = observation.options
-    init, transitions = asked.init, asked.transitions
-    if asked.samples is not None:
-        raise InvalidParameterError(f"{asked.name} does not learn in shards: use EM, VB or CVB")
-    numbers.refuse_settings_of_symbols(asked)
+    options = observation.options
+    init, transitions = options.init, options.transitions
+    if options.samples is not None:
+        raise InvalidParameterError(f"{options.name} does not learn in shards: use EM, VB or CVB")
+    numbers.refuse_settings_of_symbols(options)
     refuse_contexts(transitions.contexts is not None, "shards: fit in memory")
     refuse_durations(transitions.durations is not None, "shards: fit in memory, or a store")
-    if asked.hdp is not None:
+    if options.hdp is not None:
         raise InvalidParameterError(
             "in shards series do not learn an HDP: leave the prior of transitions as it is, or fit "
             "a store"
@@ -324,9 +324,9 @@ def lay_out(observation: NumberObservation, survey: NumberSurvey) -> NumberPlan:
 def shard_of(sent: NumberPartLayout, part: NumberPart, index: PartIndex) -> NumberShard:
     """The shard of a part under a layout."""
     observation, cells, family, names, window, settings = sent
-    asked, series, given, start = observation.options, part.series, part.corpus, None
-    if hasattr(asked.init, "predict_proba"):
-        start = model_posterior(asked.init, series, given, cells.n_emitting)
+    options, series, given, start = observation.options, part.series, part.corpus, None
+    if hasattr(options.init, "predict_proba"):
+        start = model_posterior(options.init, series, given, cells.n_emitting)
     problem = NumericProblem(
         split_into_steps(given, cells),
         given,
@@ -337,7 +337,7 @@ def shard_of(sent: NumberPartLayout, part: NumberPart, index: PartIndex) -> Numb
         False,
         start,
         settings,
-        numbers.labelled_states(asked, part.y, given, cells),
+        numbers.labelled_states(options, part.y, given, cells),
         is_part=True,
     )
     chain = observation.model(Reading(problem, None, {}))

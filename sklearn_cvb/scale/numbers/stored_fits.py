@@ -199,19 +199,19 @@ def _small_ranges(store: NumberStore, begin: int, end: int) -> Iterator[tuple[in
 def read_store(observation: NumberObservation, X: Any, y: Any) -> Reading:
     """The reading of a store, or of data that are first written into a temporary one."""
     observation.check()
-    asked = observation.options
-    refuse_contexts(asked.transitions.contexts is not None, "stores: fit in memory")
-    _refuse(asked, y)
+    options = observation.options
+    refuse_contexts(options.transitions.contexts is not None, "stores: fit in memory")
+    _refuse(options, y)
     store = X if isinstance(X, NumberStore) else temporary_store(partial(write_numbers, X))
     # Before the first of many passes: a bit that was flipped would change the fit silently.
     store.check(store.numbers_file, STARTS)
     moments, n_observed = store.survey
     given = StoredSteps(store.offsets, max(1, n_observed))
-    cells, family, settings = numbers.layout_of(asked, store.names, moments)
+    cells, family, settings = numbers.layout_of(options, store.names, moments)
     of_order = cautions_of_order(family.order, np.diff(store.offsets)) if family.order else []
     start = None
-    if hasattr(asked.init, "predict_proba"):
-        start = ModelPosteriors(asked.init, store, asked.n_components)
+    if hasattr(options.init, "predict_proba"):
+        start = ModelPosteriors(options.init, store, options.n_components)
     problem = StoredProblem(
         split_into_steps(given, cells),
         given,
@@ -228,14 +228,14 @@ def read_store(observation: NumberObservation, X: Any, y: Any) -> Reading:
     return Reading(problem, None, attributes, tuple(messages), observation)
 
 
-def _refuse(asked: ChainOptions, y: Any) -> None:
+def _refuse(options: ChainOptions, y: Any) -> None:
     """Raise on what a fit of numbers on the disk cannot do."""
-    name, init = asked.name, asked.init
-    if asked.samples is not None:
+    name, init = options.name, options.init
+    if options.samples is not None:
         raise InvalidParameterError(
             f"{name} keeps samples of all steps in memory: pass list(store), or use EM, VB or CVB"
         )
-    if y is not None and asked.supervision == "y":
+    if y is not None and options.supervision == "y":
         raise InvalidParameterError(
             f"on a store {name} does not learn from states in y: pass list(store)"
         )

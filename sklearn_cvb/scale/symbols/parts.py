@@ -309,10 +309,10 @@ class ChainInParts(CorpusInParts):
 
 def refuse_in_shards(observation: SymbolObservation) -> None:
     """Raise on settings that a corpus in shards does not have."""
-    asked = observation.options
-    if asked.samples is not None:
-        raise InvalidParameterError(f"{asked.name} does not learn in shards: use EM, VB or CVB")
-    if asked.update == "token":
+    options = observation.options
+    if options.samples is not None:
+        raise InvalidParameterError(f"{options.name} does not learn in shards: use EM, VB or CVB")
+    if options.update == "token":
         raise InvalidParameterError(
             "in shards CVB leaves out a sequence or a window at a time: use update='sequence', got "
             "update='token'"

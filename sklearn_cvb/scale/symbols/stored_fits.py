@@ -387,10 +387,10 @@ def _with_lattice(layout: SymbolUnitLayout, lattice: Any) -> SymbolUnitLayout:
 
 def read_store(observation: SymbolObservation, X: Any, y: Any) -> Reading:
     """The reading of a store, or of data that are first encoded into a temporary one."""
-    asked = observation.options
-    if asked.supervision == "none":
+    options = observation.options
+    if options.supervision == "none":
         y = None
-    _refuse(asked, y)
+    _refuse(options, y)
     store = X
     if not isinstance(X, CorpusStore):
         store = temporary_store(partial(write_store, X))
@@ -401,22 +401,22 @@ def read_store(observation: SymbolObservation, X: Any, y: Any) -> Reading:
         )
     if y is not None and (len(y) != len(store) or y.store.n_tokens != store.n_tokens):
         raise ValueError(f"X holds {len(store)} sequences but y {len(y)}: pass the tags of X")
-    tags = y if asked.dictionary is not None else None
+    tags = y if options.dictionary is not None else None
     # Before the first of many passes: a bit that was flipped would change the fit silently.
     store.check(TOKENS, STARTS)
     if tags is not None:
         tags.store.check(TAGS, STARTS)
     # The parameters are laid out from a survey of the words, then all pieces.
-    counts = word_counts_of_store(store, tags, asked.words.handle_unknown == "form")
-    types = store.vocabulary.tolist() if asked.words.vocabulary is None else None
+    counts = word_counts_of_store(store, tags, options.words.handle_unknown == "form")
+    types = store.vocabulary.tolist() if options.words.vocabulary is None else None
     plan = lay_out(observation, counts, types)
-    pieces = StorePieces(plan.as_sent, store, tags, with_forms=not asked.is_collapsed)
+    pieces = StorePieces(plan.as_sent, store, tags, with_forms=not options.is_collapsed)
     words, cells = words_and_cells(plan)
     messages = [*plan.messages]
     messages += [f"from sequence {i} on: {message}" for message, i in pieces.messages.items()]
-    if asked.is_collapsed:
+    if options.is_collapsed:
         longest, length = store.longest()
-        update_unit = update_unit_of(asked, length, store.n_tokens) or WHOLE
+        update_unit = update_unit_of(options, length, store.n_tokens) or WHOLE
         pieces.settings = pieces.settings._replace(update_unit=update_unit)
         whole = ChainInPieces(cells, plan.corpus, SequentialParts(pieces), tags)
         whole.chain, whole.longest = SequentialChain, (length, store.n_tokens)
@@ -424,24 +424,24 @@ def read_store(observation: SymbolObservation, X: Any, y: Any) -> Reading:
             # What is left without it is little to learn from.
             messages.append(HALF_OF_ALL.format(longest))
     else:
-        whole = ChainInPieces(cells, plan.corpus, StoredParts(pieces, asked.n_jobs), tags)
+        whole = ChainInPieces(cells, plan.corpus, StoredParts(pieces, options.n_jobs), tags)
     attributes = observation.attributes_of(words)
     return Reading(whole, words, attributes, tuple(messages), observation)
 
 
-def _refuse(asked: ChainOptions, y: Any) -> None:
+def _refuse(options: ChainOptions, y: Any) -> None:
     """Raise on what a fit in pieces cannot do."""
-    name = asked.name
-    if asked.samples is not None:
+    name = options.name
+    if options.samples is not None:
         raise InvalidParameterError(
             f"{name} keeps samples of all tokens in memory: pass list(store), or use EM, VB or CVB"
         )
-    if update_unit_of(asked) == UpdateUnit("token", None):
+    if update_unit_of(options) == UpdateUnit("token", None):
         raise InvalidParameterError(
             f"on a store {name} leaves out a sequence or a window at a time: use "
-            f"update='sequence', got update={asked.update!r}; or pass list(store)"
+            f"update='sequence', got update={options.update!r}; or pass list(store)"
         )
-    if y is not None and asked.dictionary is None and asked.supervision == "y":
+    if y is not None and options.dictionary is None and options.supervision == "y":
         raise InvalidParameterError(
             f"on a store {name} does not learn from states in y: use a tagger, or pass list(store)"
         )

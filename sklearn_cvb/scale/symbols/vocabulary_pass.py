@@ -80,17 +80,17 @@ def read_part(X: Any, y: Any = None) -> Part:
     return Part(types, reading.encode(sequences, index), y)
 
 
-def _labels_of(asked: ChainOptions, part: Part) -> list[Any]:
+def _labels_of(options: ChainOptions, part: Part) -> list[Any]:
     """The labels that a tagger learns from, one for each token; empty for none."""
-    if part.y is None or asked.dictionary is None or asked.supervision != "y":
+    if part.y is None or options.dictionary is None or options.supervision != "y":
         return []
     return read_labels(part.y, part.corpus)
 
 
 def word_counts_of(observation: SymbolObservation, part: Part) -> WordCounts:
     """Counts of the words of a part, as a model's settings need them."""
-    asked = observation.options
-    return counts_of_words(part, _labels_of(asked, part), asked.words.handle_unknown == "form")
+    options = observation.options
+    return counts_of_words(part, _labels_of(options, part), options.words.handle_unknown == "form")
 
 
 def counts_of_words(part: Part, labels: list[Any], by_form: bool) -> WordCounts:
