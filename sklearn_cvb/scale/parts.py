@@ -311,7 +311,7 @@ class ShardedModel(Model):
         run = self.problem.next_run()
         result = self.problem.source.ask("start", seed, SweepSettings(run, 0, self.hyper_in(prior)))
         shares = Round(run, 0, result.absence)
-        return InferenceResult(*result[:3], shares), None
+        return InferenceResult(*result[:3])._replace(shares=shares), None
 
     def infer(self, weights: Any, work: Any = None) -> InferenceResult:
         """Expected counts of all shards."""
@@ -326,7 +326,7 @@ class ShardedModel(Model):
             return InferenceResult(counts, result.log_normaliser, result.unexplained, shares)
         result = self.problem.source.ask("sweep", *question)
         after = Round(shares.run, shares.n_sweeps + 1, result.absence)
-        return InferenceResult(*result[:3], after)
+        return InferenceResult(*result[:3])._replace(shares=after)
 
     def copy_state(self, state: State) -> State | None:
         """A copy that sweeps may change; None where shares are kept by shards."""

@@ -164,7 +164,7 @@ class InBatches(Batches, BaseModel):
         finished = finished._replace(counts=after.counts, prior=model.prior(finished.hyper))
         history = [] if running is None else self.history_.tolist()
         fits = [Fit(finished, [*history, after.value], False, after.objective)]
-        outcome = self._outcome_and_record(result_of(fits, reading, algorithm, model))
+        outcome = self._outcome(result_of(fits, reading, algorithm, model))
         rare = stream.unknown_word_counts(after.counts, after.seen.uses)
         return self._left_after(outcome, after.seen, unknown_word_counts=rare)
 
