@@ -307,16 +307,10 @@ def cell_uses(problem: AlignmentProblem, sample: AlignmentSample) -> np.ndarray:
     aligned = sample.positions != UNALIGNED
     lexicon = pairs.cell[positions_to_places(pairs, sample.positions)[aligned]]
     linked, _, jumps = moves_of(pairs, sample.positions)
-    jump = np.bincount(
-        np.clip(jumps, -pairs.longest_jump, pairs.longest_jump) + pairs.longest_jump,
-        minlength=layout.n_jumps,
-    )
+    farthest, lost = pairs.longest_jump, sample.lost_jumps.sum(axis=0)
+    jump = np.bincount(np.clip(jumps, -farthest, farthest) + farthest, minlength=layout.n_jumps)
     null = len(linked), int(aligned.sum()) - len(linked)
-    counts = (
-        np.bincount(lexicon, minlength=pairs.n_lexical),
-        jump + sample.lost_jumps.sum(axis=0),
-        null,
-    )
+    counts = np.bincount(lexicon, minlength=pairs.n_lexical), jump + lost, null
     return np.concatenate(counts).astype(np.float64)
 
 

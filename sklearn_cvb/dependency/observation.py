@@ -12,12 +12,7 @@ from sklearn_cvb.dependency.inference import (
 )
 from sklearn_cvb.dependency.known import known_heads_from
 from sklearn_cvb.dependency.model import DependencyModel, first_concentrations
-from sklearn_cvb.dependency.parameters import (
-    DependencyLayout,
-    counts_from,
-    rare_counts,
-    tags_seen_once,
-)
+from sklearn_cvb.dependency.parameters import DependencyLayout, counts_from, rare_counts, rare_tags
 from sklearn_cvb.dependency.prediction import DependencyExtras
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
 from sklearn_cvb.learning.gibbs import mean_means
@@ -89,7 +84,7 @@ class DependencyObservation(FamilyObservation):
         options, problem = self.options, reading.problem
         first = first_concentrations(options.alpha, options.valence)
         has_rare = options.words.handle_unknown == "rare"
-        rare = tags_seen_once(problem.corpus) if has_rare else NOBODY
+        rare = rare_tags(problem.corpus) if has_rare else NOBODY
         return DependencyModel(problem, first, options.init, rare, options.temperature)
 
     def fixed_start(self, reading: Reading) -> str:

@@ -127,7 +127,7 @@ def cells_from(counts: DMVCounts) -> np.ndarray:
     return np.concatenate([np.ravel(part) for part in parts if part is not None]).astype(np.float64)
 
 
-def tags_seen_once(corpus: Corpus) -> np.ndarray:
+def rare_tags(corpus: Corpus) -> np.ndarray:
     """Tags seen once, for an unknown tag to be like; none where there are unknown ones to see."""
     once = np.flatnonzero(np.bincount(corpus.tokens) == 1)
     return once[:0] if corpus.unknown else once

@@ -44,9 +44,9 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
     """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
 
     Hooks: `_read` makes a `Reading` of X and y, `_model` binds it to the settings, `_algorithm`
-    learns, `_outcome` makes fitted attributes of the result, `_log_likelihoods` scores. All of them
-    are functions of their arguments and of the parameters; only `_set_fitted` sets attributes, all
-    of them at once.
+    learns, `_family_outcome` makes `Learned` of it, `_log_likelihoods` scores. All of them are
+    functions of their arguments and of the parameters; only `_set_fitted` sets attributes, all of
+    them at once.
     """
 
     # Where a fit is saved while it runs: nowhere, but for classes that make it a parameter.
@@ -102,7 +102,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         )
         task = self._callbacks(reading, X, y)
         fits, interrupted = run_all(job, self._saving(job), task)
-        outcome = self._outcome_and_record(result_of(fits, reading, algorithm, model))
+        outcome = self._outcome(result_of(fits, reading, algorithm, model))
         if self.warm_start:
             warm_start = (
                 reading._replace(attributes={}, messages=(), observation=None),
@@ -147,14 +147,14 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         from sklearn_cvb.estimators.callbacks import FitTask
 
         def leaves(result: FitResult) -> dict[str, Any]:
-            outcome = self._outcome_and_record(result)
+            outcome = self._outcome(result)
             return {**reading.attributes, **outcome.attributes, "_learned": outcome.learned}
 
         return FitTask(self, X, y, leaves)
 
-    def _outcome_and_record(self, result: FitResult) -> FitOutcome:
+    def _outcome(self, result: FitResult) -> FitOutcome:
         """The outcome of a fit, with the attributes that say how it went."""
-        outcome = self._outcome(result)
+        outcome = self._family_outcome(result)
         return outcome._replace(attributes=attributes_of_fit(result) | outcome.attributes)
 
     def _why_unfinished(self, fit: Fit) -> list[str]:
@@ -231,7 +231,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         """The algorithm, with its settings."""
         raise NotImplementedError
 
-    def _outcome(self, result: FitResult) -> FitOutcome:
+    def _family_outcome(self, result: FitResult) -> FitOutcome:
         """What the family makes of the best restart: `Learned`, and attributes of its own."""
         return self._observation_of(result.reading).outcome(result)
 

@@ -263,8 +263,8 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
 
     _interval_methods = ("samples",)
 
-    def _outcome(self, result: FitResult) -> FitOutcome:
-        outcome, (best, fits, _, algorithm, model, _) = super()._outcome(result), result
+    def _family_outcome(self, result: FitResult) -> FitOutcome:
+        outcome, (best, fits, _, algorithm, model, _) = super()._family_outcome(result), result
         sampled, rate = model.chain_samples(best.state)
         if algorithm.temperatures is None:
             n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)

@@ -133,10 +133,10 @@ class InBatches(Batches, BaseModel):
 
     # What a fit, and a batch, leaves
 
-    def _outcome(self, result: FitResult) -> FitOutcome:
+    def _family_outcome(self, result: FitResult) -> FitOutcome:
         size = batch_size_of(result.reading.problem, result.best.state.unexplained)
         seen = seen_after(None, size, None, n_batches=0)
-        return self._left_after(super()._outcome(result), seen)
+        return self._left_after(super()._family_outcome(result), seen)
 
     def _left_after(self, outcome: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:
         """The outcome with how much was seen: `partial_fit` may go on from it."""
@@ -164,7 +164,7 @@ class InBatches(Batches, BaseModel):
         finished = finished._replace(counts=after.counts, prior=model.prior(finished.hyper))
         history = [] if running is None else self.history_.tolist()
         fits = [Fit(finished, [*history, after.value], False, after.objective)]
-        outcome = self._outcome_and_record(result_of(fits, reading, algorithm, model))
+        outcome = self._outcome(result_of(fits, reading, algorithm, model))
         rare = stream.unknown_word_counts(after.counts, after.seen.uses)
         return self._left_after(outcome, after.seen, unknown_word_counts=rare)
 

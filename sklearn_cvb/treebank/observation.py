@@ -90,10 +90,8 @@ class TreebankObservation(FamilyObservation):
     @property
     def plan(self) -> SplitMergePlan:
         """Before which sweeps subtypes are split and merged."""
-        options = self.options
-        return split_merge_plan(
-            options.n_subtypes, options.rounds and int(options.rounds.round_length)
-        )
+        rounds = self.options.rounds
+        return split_merge_plan(self.options.n_subtypes, rounds and int(rounds.round_length))
 
     def model(self, reading: Reading) -> AnnotatedModel:
         """The model of what was read, for algorithms to learn."""
