@@ -7,6 +7,7 @@ from numbers import Number
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from sklearn_cvb.reading.corpus import is_missing, names_of_columns
 
@@ -29,7 +30,8 @@ def cautions_of_events(X: Any, what: str) -> tuple[str, ...]:
     symbols that have none in common is asked about.
     """
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) != 2 or shape[0] < _FEW_ROWS or not hasattr(X, "__len__"):
+    # What is sparse is refused later.
+    if len(shape) != 2 or shape[0] < _FEW_ROWS or issparse(X):
         return ()
     columns = columns_of(X)
     kinds = {name: found for name, own in columns.items() if (found := _kinds_of(own))}
