@@ -117,7 +117,7 @@ def a_group_forgets_what_it_was(monkeypatch):
     def change(before):
         def without(*arguments):
             found = before(*arguments)
-            nothing = 0 * found.own.transition
+            nothing = 0 * found.counts.transition
             return found._replace(counts=found.counts._replace(transition=nothing))
 
         return without
