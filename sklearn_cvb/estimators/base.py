@@ -254,7 +254,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         if len(unexplained):
             why = self._observation_of(reading).why_unexplained(reading, unexplained)
             # Sequences that are ruled out beforehand are none of `problem.corpus`.
-            corpus = getattr(reading.problem, "given", reading.problem.corpus)
+            corpus = getattr(reading.problem, "original", reading.problem.corpus)
             if len(unexplained) == corpus.n_sequences:
                 raise ValueError(
                     f"nothing to learn from: all {len(unexplained)} {self._unexplained_words}{why}"

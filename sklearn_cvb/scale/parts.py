@@ -138,7 +138,7 @@ class Shard:
     def _sequences(self) -> Any:
         """The sequences as they were read."""
         problem = self.model.problem
-        return getattr(problem, "given", problem.corpus)
+        return getattr(problem, "original", problem.corpus)
 
     def summary(self) -> PartSummary:
         """Sizes, facts for starts and warnings, for the leader of the fit."""

@@ -216,7 +216,7 @@ def test_weights_below_float64_are_no_failure_to_dask(caplog):
     logs = ShippedWeights.logs
 
     def noting(self, cells):
-        asked.append(self.logs_sent is None)
+        asked.append(self.shipped_logs is None)
         return logs(self, cells)
 
     with cluster, Client(cluster), patch.object(ShippedWeights, "logs", noting):

@@ -74,7 +74,7 @@ def test_scores_and_factors_are_integrals_over_the_factor_of_a_normal_distributi
     whole = [np.zeros_like(scores[0]) for _ in kinds]
     ones, by_step = np.ones_like(scores[0]), np.arange(len(table) + 1)
     moments = [kind.factor_sums(observations, ones, by_step) for kind in kinds]
-    known = ~kinds[-1].is_new.any(axis=0)
+    known = ~kinds[-1].is_vague.any(axis=0)
     assert known.tolist() == (np.broadcast_to(times, 2) > 1).tolist()
     for t, d, k in np.ndindex(*table.shape, 2):
         if np.isnan(table[t, d]):

@@ -604,9 +604,9 @@ def log_evidence_given(setting, posteriors):
     for components in itertools.product(range(len(family.families)), repeat=len(seen)):
         drawn = np.zeros(len(table), int)
         drawn[seen] = components
-        if family.has_zeros and (table[seen, 0][drawn[seen] == 0] != 0).any():
+        if family.zeros_first and (table[seen, 0][drawn[seen] == 0] != 0).any():
             continue
-        own = observations._replace(drawn=drawn)
+        own = observations._replace(component=drawn)
         logs.append(family.log_evidence(family.statistics(own, posterior, whole)[0]))
     return logsumexp(logs)
 

@@ -84,7 +84,7 @@ def test_counts_move_towards_what_the_batch_tells(kind, emission):
 
 
 def _nothing_known(monkeypatch):
-    monkeypatch.setattr(leave_out, "with_known", lambda statistics, prior: statistics)
+    monkeypatch.setattr(leave_out, "with_prior_statistics", lambda statistics, prior: statistics)
 
 
 def _all_of_the_last(monkeypatch):

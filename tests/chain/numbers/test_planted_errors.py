@@ -33,7 +33,7 @@ def own_counts_stay_in_the_chain(monkeypatch):
 
         return without
 
-    changed(monkeypatch, collapsed, "chain_without", change)
+    changed(monkeypatch, collapsed, "leave_one_out_chain", change)
 
 
 @planted
@@ -46,7 +46,7 @@ def own_statistics_stay(monkeypatch):
 
         return without
 
-    changed(monkeypatch, collapsed, "_without", change)
+    changed(monkeypatch, collapsed, "_leave_out_group", change)
 
 
 @planted
@@ -59,7 +59,7 @@ def all_groups_at_once(monkeypatch):
 
         return layout
 
-    changed(monkeypatch, collapsed, "layout_for", change)
+    changed(monkeypatch, collapsed, "unit_layout", change)
 
 
 @planted
@@ -103,7 +103,7 @@ def statistics_are_those_of_the_sweep_before(monkeypatch):
                 counts = counts._replace(emission=statistics)
                 return sound(group, shares, counts, prior, problem)
 
-            monkeypatch.setattr(collapsed, "_without", without)
+            monkeypatch.setattr(collapsed, "_leave_out_group", without)
             return before(shares, counts, prior, problem)
 
         return sweep
@@ -117,12 +117,12 @@ def a_group_forgets_what_it_was(monkeypatch):
     def change(before):
         def without(*arguments):
             found = before(*arguments)
-            nothing = 0 * found.own.transition
-            return found._replace(own=found.own._replace(transition=nothing))
+            nothing = 0 * found.counts.transition
+            return found._replace(counts=found.counts._replace(transition=nothing))
 
         return without
 
-    changed(monkeypatch, collapsed, "_without", change)
+    changed(monkeypatch, collapsed, "_leave_out_group", change)
 
 
 @planted

@@ -213,7 +213,7 @@ def test_planted_errors_are_seen(monkeypatch):
     assert deviation(fit_in_parts(model, 3), whole) < 1e-10
 
     def steps_of_others(self, *asked, before=parts.NumberShard.steps_at):
-        moved = PartIndex(max(0, self.index.number - 1), self.index.first)
+        moved = PartIndex(max(0, self.index.number - 1), self.index.first_unit)
         self.index, own = moved, self.index
         found = before(self, *asked)
         self.index = own
