@@ -252,7 +252,7 @@ def inside_by_factors(factors, lists, sentence, chart):
 
 @jit
 def expected_counts_by_factors(factors, lists, sentences, log_z, with_counts):
-    """E-step: `lists.expected_listed_counts` by factors; the same numbers but for rounding.
+    """E-step: `lists.expected_counts_by_lists` by factors; the same numbers but for rounding.
 
     Sentences of similar length are best next to each other.
     """

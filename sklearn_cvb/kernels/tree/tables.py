@@ -388,7 +388,7 @@ def inside_by_tables(tables, lists, sentence, chart):
 
 @jit
 def expected_counts_by_tables(tables, lists, sentences, log_z, with_counts):
-    """E-step: `lists.expected_listed_counts` by tables; the same numbers but for rounding.
+    """E-step: `lists.expected_counts_by_lists` by tables; the same numbers but for rounding.
 
     Sentences of similar length are best next to each other.
     """
