@@ -715,7 +715,7 @@ def short_repr(value: Any) -> str:
 
 
 def _is_frame(values: Any) -> bool:
-    return hasattr(values, "columns") and len(getattr(values, "shape", ())) == 2
+    return len(getattr(values, "shape", ())) == 2 and hasattr(values, "columns")
 
 
 def names_of_columns(frame: Any) -> list[Any]:
