@@ -20,9 +20,9 @@ from sklearn_cvb.compilation.cases import EVERY_SITUATION
 pairs = [argument.split("/") for argument in sys.argv[1:]]
 *before, last = [EVERY_SITUATION[name][title] for name, title in pairs]
 for each in before:
-    each.fit().predict(each.new)
+    each.fit().predict(each.X_new)
 begin = time.process_time() if before else 0.0
-last.fit().predict(last.new)
+last.fit().predict(last.X_new)
 print(time.process_time() - begin)
 """
 # What is measured of all situations, where an estimator has it.

@@ -1,4 +1,4 @@
-"""The protocol of a family for calibration (`Structures`), and its form for models of trees."""
+"""What calibrated intervals ask of a family (`Structures`): to draw structures, and parameters."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol

@@ -85,7 +85,7 @@ class Situation(NamedTuple):
         Sequences to fit.
     y : list of list, list or None
         Labels or brackets; of a classifier a class for each sequence.
-    new : list of list, or of pairs of lists
+    X_new : list of list, or of pairs of lists
         Sequences, or pairs of them, to predict.
     """
 
@@ -93,7 +93,7 @@ class Situation(NamedTuple):
     settings: dict[str, Any]
     X: list[Any]
     y: list[Any] | None
-    new: list[Any]
+    X_new: list[Any]
 
     def unfitted(self) -> Any:
         """The estimator; of the package only what it needs is imported."""
@@ -116,7 +116,7 @@ class Situation(NamedTuple):
         for name, settings in _READ:
             method = None if name in left_out else getattr(model, name, None)
             if method is not None and settings.keys() <= signature(method).parameters.keys():
-                method(self.new, **settings)
+                method(self.X_new, **settings)
         # Who scores by classes alone needs them.
         model.score(self.X, *([self.y] if hasattr(model, "class_count_") else []))
         if hasattr(model, "sample"):
@@ -352,7 +352,7 @@ def _situations_around(name: str) -> dict[str, Situation]:
     def situation(title: str) -> Situation:
         own = SITUATIONS["VBHMM"][title]._replace(y=None)
         y = ["odd" if index % 2 else "even" for index in range(len(own.X))]
-        return Situation(name, {"estimator": own}, own.X, y, own.new)
+        return Situation(name, {"estimator": own}, own.X, y, own.X_new)
 
     return {"symbols": situation("none"), "numbers": situation("gaussian")}
 

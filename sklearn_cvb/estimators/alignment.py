@@ -3,13 +3,13 @@
 import numpy as np
 
 from sklearn_cvb.estimators.annexes import Annexes
-from sklearn_cvb.estimators.base_alignment import AlignedPairs, AlignmentFields, BaseAlignmentHMM
+from sklearn_cvb.estimators.base_alignment import AlignmentFields, BaseAlignmentHMM, PairFields
 from sklearn_cvb.estimators.parameters import (
-    BoundedSweeps,
-    LeaveOneOutSweeps,
+    BoundedSweepFields,
+    LeaveOneOutSweepFields,
     PseudoCount,
     SamplerFields,
-    Sweeps,
+    SweepFields,
     chain_of,
 )
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
@@ -21,7 +21,7 @@ class AlignmentHMM(Annexes, BaseAlignmentHMM):
     """What `BaseAlignmentHMM` does, and what hangs above the line."""
 
 
-class EMAlignmentHMM(AlignmentFields, Sweeps, AlignedPairs, AlignmentHMM):
+class EMAlignmentHMM(AlignmentFields, SweepFields, PairFields, AlignmentHMM):
     """Word alignment by a hidden Markov model learned by expectation-maximisation.
 
     Not for the best links: `CVBAlignmentHMM` finds more, as no prior keeps rare words here from
@@ -73,7 +73,7 @@ class EMAlignmentHMM(AlignmentFields, Sweeps, AlignedPairs, AlignmentHMM):
             check_concentrations(name, np.array(getattr(self, name)), or_zero=True)
 
 
-class VBAlignmentHMM(AlignmentFields, BoundedSweeps, AlignedPairs, AlignmentHMM):
+class VBAlignmentHMM(AlignmentFields, BoundedSweepFields, PairFields, AlignmentHMM):
     """Word alignment by a hidden Markov model learned by variational Bayes.
 
     Not for the best links: with the usual small `beta` rare words win far too many, and it mostly
@@ -113,7 +113,7 @@ class VBAlignmentHMM(AlignmentFields, BoundedSweeps, AlignedPairs, AlignmentHMM)
     _algorithm = VB
 
 
-class CVBAlignmentHMM(AlignmentFields, LeaveOneOutSweeps, AlignedPairs, AlignmentHMM):
+class CVBAlignmentHMM(AlignmentFields, LeaveOneOutSweepFields, PairFields, AlignmentHMM):
     """Word alignment by a hidden Markov model learned by collapsed variational Bayes.
 
     Not alone where both languages may have several words for one: each target word gets one source
@@ -161,7 +161,7 @@ class CVBAlignmentHMM(AlignmentFields, LeaveOneOutSweeps, AlignedPairs, Alignmen
     _in_place_of_leaving_out = "use VBAlignmentHMM"
 
 
-class GibbsAlignmentHMM(AlignmentFields, SamplerFields, AlignedPairs, AlignmentHMM):
+class GibbsAlignmentHMM(AlignmentFields, SamplerFields, PairFields, AlignmentHMM):
     """Word alignment by a hidden Markov model learned by a collapsed sampler over whole pairs.
 
     Not where time counts: its links are hardly better than those of `CVBAlignmentHMM`, at about ten

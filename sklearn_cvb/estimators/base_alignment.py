@@ -86,7 +86,7 @@ class AlignmentFields(Parameters):
     dictionary: Annotated[dict[Any, Any] | None, dict, None] = None
 
 
-class AlignedPairs(Parameters):
+class PairFields(Parameters):
     """Where a fit starts, and how pairs are read.
 
     Parameters

@@ -43,7 +43,7 @@ from sklearn_cvb.reading.validation import (
 from sklearn_cvb.settings import ArcWeights, Valence
 
 
-class Dependencies(Parameters):
+class DependencyFields(Parameters):
     """What a dependency model with valence is.
 
     Parameters
@@ -91,7 +91,7 @@ class Dependencies(Parameters):
     ] = None
 
 
-class Hardening(Parameters):
+class HardeningFields(Parameters):
     """How hard the E-step of EM is.
 
     Parameters
@@ -105,7 +105,7 @@ class Hardening(Parameters):
     temperature: Annotated[float, Interval(Real, 0, 1, closed="both")] = 1.0
 
 
-class TaggedSentences(Parameters):
+class TaggedSentenceFields(Parameters):
     """Where a fit starts, and how tags and heads are read.
 
     Parameters

@@ -103,7 +103,7 @@ class RuleFields(Parameters):
     ] = 0.1
 
 
-class StartOfGrammar(Parameters):
+class GrammarStartFields(Parameters):
     """Where a fit starts, and what becomes of unknown words.
 
     Parameters

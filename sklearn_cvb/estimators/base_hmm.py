@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from sklearn_cvb.chain.predictions.forecasting import Forecast
 
 
-class States(Parameters):
+class StateFields(Parameters):
     """How many states there are.
 
     Parameters
@@ -76,7 +76,7 @@ class States(Parameters):
     n_components: Count = field(default=2, kw_only=False)
 
 
-class Emissions(Parameters):
+class EmissionFields(Parameters):
     """What states emit.
 
     Parameters
@@ -130,7 +130,7 @@ class Emissions(Parameters):
     emission: Annotated[Any, str, Symbols, HasMethods("bind")] = "categorical"
 
 
-class Paths(Parameters):
+class PathFields(Parameters):
     """Which paths there are, and what is known of them.
 
     Parameters
@@ -178,7 +178,7 @@ class ConcentrationFields(Parameters):
     beta: PriorCells = 0.1
 
 
-class PointEstimates(States, Emissions, Paths, ConcentrationFields):
+class PointEstimateFields(StateFields, EmissionFields, PathFields, ConcentrationFields):
     """Groups of a hidden Markov model without a posterior.
 
     Parameters
@@ -204,7 +204,7 @@ class PointEstimates(States, Emissions, Paths, ConcentrationFields):
     )
 
 
-class PosteriorFields(States, Emissions, Paths, ConcentrationFields):
+class PosteriorFields(StateFields, EmissionFields, PathFields, ConcentrationFields):
     """Groups of a hidden Markov model with a posterior.
 
     Attributes

@@ -11,10 +11,10 @@ from sklearn_cvb.chain.tags import knowledge as tags
 from sklearn_cvb.chain.tags.observed import TagObservation
 from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,
-    Emissions,
-    PointEstimates,
+    EmissionFields,
+    PointEstimateFields,
     PosteriorFields,
-    States,
+    StateFields,
 )
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.methods import without_lengths
@@ -24,7 +24,7 @@ from sklearn_cvb.reading.word_lists import WORD_LISTS
 from sklearn_cvb.settings import Symbols, TagDictionary
 
 
-class Tags(States):
+class TagFields(StateFields):
     """What is known of tags.
 
     Parameters
@@ -70,7 +70,7 @@ def of_tags(kind: EstimatorKind, **more: Any) -> EstimatorKind:
     return replace(kind, usual_unknown="form", why_no_weights="tags are given", **usual)
 
 
-class BaseHMMTagger(Tags, BaseHMM):
+class BaseHMMTagger(TagFields, BaseHMM):
     """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token.
 
     Parameters
@@ -92,7 +92,7 @@ class BaseHMMTagger(Tags, BaseHMM):
     _still_changed = "tokens still changed tag"
     _if_unfinished = "; more sweeps rarely make tags better"
     # Numbers, and weights of states that rows share.
-    _not_left = (Emissions, PosteriorFields, PointEstimates)
+    _not_left = (EmissionFields, PosteriorFields, PointEstimateFields)
 
     @without_lengths
     def score(self, X: Any, y: Any = None) -> float:

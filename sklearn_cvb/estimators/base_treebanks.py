@@ -23,7 +23,7 @@ from sklearn_cvb.treebank.parameters import mean_weights, predicting_weights, wi
 from sklearn_cvb.treebank.prediction import log_likelihoods, parse, sample_parses
 
 
-class Subtypes(Parameters):
+class SubtypeFields(Parameters):
     """What a treebank grammar is.
 
     Parameters
@@ -61,7 +61,7 @@ class Subtypes(Parameters):
     alpha: Concentration = 0.1
 
 
-class Smoothing(Parameters):
+class SmoothingFields(Parameters):
     """What EM adds to its counts.
 
     Parameters
@@ -74,7 +74,7 @@ class Smoothing(Parameters):
     smoothing: PseudoCount = 0.0
 
 
-class LeavingOutTrees(Parameters):
+class TreeUpdateFields(Parameters):
     """What is left out at a time.
 
     Parameters

@@ -6,16 +6,16 @@ from sklearn_cvb.certainty.dependencies import DependencyUncertainty
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_dependencies import (
     BaseDMV,
-    Dependencies,
-    Hardening,
-    TaggedSentences,
+    DependencyFields,
+    HardeningFields,
+    TaggedSentenceFields,
 )
 from sklearn_cvb.estimators.parameters import (
-    BoundedSweeps,
-    LeaveOneOutSweeps,
+    BoundedSweepFields,
+    LeaveOneOutSweepFields,
     PseudoCount,
     SamplerFields,
-    Sweeps,
+    SweepFields,
     chain_of,
 )
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
@@ -31,7 +31,7 @@ class DMV(Annexes, BaseDMV):
     """What `BaseDMV` does, and what hangs above the line."""
 
 
-class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, DMV):
+class EMDMV(DependencyFields, HardeningFields, SweepFields, TaggedSentenceFields, DMV):
     """Dependencies of raw tags, by a model with valence and expectation-maximisation.
 
     Not for fine tags: with many of them `VBDMV` and `CVBDMV` find more heads. No model here
@@ -89,7 +89,7 @@ class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, DMV):
             )
 
 
-class VBDMV(DependencyUncertainty, Dependencies, BoundedSweeps, TaggedSentences, DMV):
+class VBDMV(DependencyUncertainty, DependencyFields, BoundedSweepFields, TaggedSentenceFields, DMV):
     """Dependencies of raw tags, by a model with valence and variational Bayes.
 
     Not without a look at `CVBDMV`: which of them finds more heads depends on the language. No model
@@ -133,7 +133,9 @@ class VBDMV(DependencyUncertainty, Dependencies, BoundedSweeps, TaggedSentences,
     _algorithm = VB
 
 
-class CVBDMV(DependencyUncertainty, Dependencies, LeaveOneOutSweeps, TaggedSentences, DMV):
+class CVBDMV(
+    DependencyUncertainty, DependencyFields, LeaveOneOutSweepFields, TaggedSentenceFields, DMV
+):
     """Dependencies of raw tags, by a model with valence and collapsed variational Bayes.
 
     Not without a look at `VBDMV`: which of them finds more heads depends on the language. No model
@@ -176,7 +178,7 @@ class CVBDMV(DependencyUncertainty, Dependencies, LeaveOneOutSweeps, TaggedSente
     _in_place_of_leaving_out = "use VBDMV"
 
 
-class GibbsDMV(Dependencies, SamplerFields, TaggedSentences, DMV):
+class GibbsDMV(DependencyFields, SamplerFields, TaggedSentenceFields, DMV):
     """Dependencies of raw tags, by a model with valence and a collapsed sampler of trees.
 
     Not with a single chain, which is a lottery: heads found differ by dozens of points between

@@ -10,16 +10,16 @@ from sklearn_cvb.certainty.grammars import GrammarUncertainty
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_grammars import (
     BasePCFG,
+    GrammarStartFields,
     RuleFields,
     SentenceFields,
-    StartOfGrammar,
 )
 from sklearn_cvb.estimators.door import setting_of
 from sklearn_cvb.estimators.parameters import (
-    BoundedSweeps,
-    LeaveOneOutSweeps,
+    BoundedSweepFields,
+    LeaveOneOutSweepFields,
     SamplerFields,
-    Sweeps,
+    SweepFields,
     chain_of,
 )
 from sklearn_cvb.grammar.grammar import grammar_from
@@ -40,7 +40,13 @@ class PCFG(Annexes, GrammarOnWorkers, BasePCFG):
 
 
 class EMPCFG(
-    RuleFields, StepwiseUpdate, GrammarInBatches, Sweeps, StartOfGrammar, SentenceFields, PCFG
+    RuleFields,
+    StepwiseUpdate,
+    GrammarInBatches,
+    SweepFields,
+    GrammarStartFields,
+    SentenceFields,
+    PCFG,
 ):
     """Context-free grammar learned by expectation-maximisation (inside-outside).
 
@@ -172,8 +178,8 @@ class EMPCFG(
 class VBPCFG(
     GrammarUncertainty,
     RuleFields,
-    BoundedSweeps,
-    StartOfGrammar,
+    BoundedSweepFields,
+    GrammarStartFields,
     GrammarInBatches,
     SentenceFields,
     PCFG,
@@ -212,8 +218,8 @@ class VBPCFG(
 class CVBPCFG(
     GrammarUncertainty,
     RuleFields,
-    LeaveOneOutSweeps,
-    StartOfGrammar,
+    LeaveOneOutSweepFields,
+    GrammarStartFields,
     GrammarInBatches,
     SentenceFields,
     PCFG,
@@ -264,7 +270,7 @@ class CVBPCFG(
     _in_place_of_leaving_out = "use VBPCFG"
 
 
-class HastingsPCFG(RuleFields, SamplerFields, StartOfGrammar, SentenceFields, PCFG):
+class HastingsPCFG(RuleFields, SamplerFields, GrammarStartFields, SentenceFields, PCFG):
     """Context-free grammar learned by a collapsed Hastings sampler: samples of the posterior.
 
     Not where time counts: it takes hundreds of sweeps where `CVBPCFG` takes twenty, and with a
@@ -314,7 +320,7 @@ class HastingsPCFG(RuleFields, SamplerFields, StartOfGrammar, SentenceFields, PC
         return options._replace(temperatures=self._kept().temperatures) if to_fit else options
 
 
-class GibbsPCFG(RuleFields, SamplerFields, StartOfGrammar, SentenceFields, PCFG):
+class GibbsPCFG(RuleFields, SamplerFields, GrammarStartFields, SentenceFields, PCFG):
     """Context-free grammar learned by Gibbs sampling with explicit probabilities.
 
     Not as the first choice among samplers: `HastingsPCFG`, which integrates the probabilities out,

@@ -14,17 +14,17 @@ from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,
     DrawingFields,
-    PointEstimates,
+    PointEstimateFields,
     PosteriorFields,
     StartFields,
     UpdateFields,
 )
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.parameters import (
-    BoundedSweeps,
-    LeaveOneOutSweeps,
+    BoundedSweepFields,
+    LeaveOneOutSweepFields,
     SamplerFields,
-    Sweeps,
+    SweepFields,
     chain_of,
 )
 from sklearn_cvb.faces.hmm import JSONFace, KnownParameters
@@ -41,7 +41,9 @@ class HMM(PosteriorIntervals, Residuals, JSONFace, Annexes, BeyondMemory, BaseHM
     """What `BaseHMM` does, and what hangs above the line."""
 
 
-class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, StartFields, HMMInBatches, HMM):
+class EMHMM(
+    Confidence, KnownParameters, PointEstimateFields, SweepFields, StartFields, HMMInBatches, HMM
+):
     """Hidden states of symbols or numbers, by maximum likelihood (expectation-maximisation).
 
     Not where there is little data for each state: nothing holds it back from fitting noise, and
@@ -91,7 +93,7 @@ class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, StartFields, HM
     _algorithm = EM
 
 
-class VBHMM(PosteriorFields, BoundedSweeps, StartFields, HMMInBatches, HMM):
+class VBHMM(PosteriorFields, BoundedSweepFields, StartFields, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, and a bound to compare models by (variational Bayes).
 
     Not where little data must do: `CVBHMM` predicts better there. Its credible intervals are too
@@ -142,7 +144,7 @@ class VBHMM(PosteriorFields, BoundedSweeps, StartFields, HMMInBatches, HMM):
         return self._read_again(learned_of(self), X).log_z()
 
 
-class CVBHMM(PosteriorFields, UpdateFields, LeaveOneOutSweeps, StartFields, HMMInBatches, HMM):
+class CVBHMM(PosteriorFields, UpdateFields, LeaveOneOutSweepFields, StartFields, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, by collapsed variational Bayes: where to begin.
 
     Not to compare models by their evidence: its scores are no bound on it, as that of `VBHMM` is.

@@ -235,7 +235,7 @@ OptionalVocabulary = Annotated[Collection[Any] | None, "array-like", set, None]
 # Groups of several families
 
 
-class Sweeps(Parameters):
+class SweepFields(Parameters):
     """How often and how long an algorithm sweeps; in the words of EM.
 
     Parameters
@@ -274,7 +274,7 @@ class Sweeps(Parameters):
     tol: Annotated[float, Interval(Real, 0, None, closed="left")] = 0.0025
 
 
-class BoundedSweeps(Sweeps):
+class BoundedSweepFields(SweepFields):
     """The same of variational Bayes.
 
     Attributes
@@ -287,7 +287,7 @@ class BoundedSweeps(Sweeps):
     """
 
 
-class LeaveOneOutSweeps(Sweeps):
+class LeaveOneOutSweepFields(SweepFields):
     """The same of collapsed variational Bayes.
 
     Attributes
@@ -299,7 +299,7 @@ class LeaveOneOutSweeps(Sweeps):
     """
 
 
-class SamplerFields(Sweeps):
+class SamplerFields(SweepFields):
     """The same of samplers, and what they keep; a chain runs all its sweeps.
 
     Parameters

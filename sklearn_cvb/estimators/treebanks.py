@@ -5,12 +5,17 @@ import numpy as np
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_treebanks import (
     BaseLatentPCFG,
-    LeavingOutTrees,
-    Smoothing,
-    Subtypes,
+    SmoothingFields,
+    SubtypeFields,
     TreeFields,
+    TreeUpdateFields,
 )
-from sklearn_cvb.estimators.parameters import BoundedSweeps, LeaveOneOutSweeps, PseudoCount, Sweeps
+from sklearn_cvb.estimators.parameters import (
+    BoundedSweepFields,
+    LeaveOneOutSweepFields,
+    PseudoCount,
+    SweepFields,
+)
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.reading.validation import check_concentrations
 
@@ -19,7 +24,7 @@ class LatentPCFG(Annexes, BaseLatentPCFG):
     """What `BaseLatentPCFG` does, and what hangs above the line."""
 
 
-class EMLatentPCFG(Subtypes, Smoothing, Sweeps, TreeFields, LatentPCFG):
+class EMLatentPCFG(SubtypeFields, SmoothingFields, SweepFields, TreeFields, LatentPCFG):
     """Parser learned from a treebank, with hidden subtypes of symbols, by EM.
 
     Not for the best parses: `CVBLatentPCFG` is ahead, the more so the more subtypes there are. Much
@@ -72,7 +77,7 @@ class EMLatentPCFG(Subtypes, Smoothing, Sweeps, TreeFields, LatentPCFG):
             check_concentrations(name, np.array(getattr(self, name)), or_zero=True)
 
 
-class VBLatentPCFG(Subtypes, BoundedSweeps, TreeFields, LatentPCFG):
+class VBLatentPCFG(SubtypeFields, BoundedSweepFields, TreeFields, LatentPCFG):
     """Parser learned from a treebank, with hidden subtypes of symbols, by variational Bayes.
 
     Not for the best parses: it is hardly ahead of `EMLatentPCFG`, and `CVBLatentPCFG` is.
@@ -111,7 +116,9 @@ class VBLatentPCFG(Subtypes, BoundedSweeps, TreeFields, LatentPCFG):
     _sweeps = VB
 
 
-class CVBLatentPCFG(Subtypes, LeavingOutTrees, LeaveOneOutSweeps, TreeFields, LatentPCFG):
+class CVBLatentPCFG(
+    SubtypeFields, TreeUpdateFields, LeaveOneOutSweepFields, TreeFields, LatentPCFG
+):
     """Parser learned from a treebank, with hidden subtypes of symbols: where to begin.
 
     Not for raw sentences: it needs their trees. From eight subtypes on a smaller `alpha` may be

@@ -32,7 +32,7 @@ CASES = [
 def test_steps_are_those_of_filter_proba(name, title):
     situation = SITUATIONS[name][title]
     model, n_compared = situation.fit(), 0
-    for sequence in [*situation.X, *situation.new]:
+    for sequence in [*situation.X, *situation.X_new]:
         following = model.start_filter()
         proba = np.array([following.update(observation) for observation in sequence])
         whole = model.filter_proba([sequence])[0]

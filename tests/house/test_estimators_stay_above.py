@@ -68,8 +68,8 @@ def _used(situation):
     """An estimator in all its ways."""
     model = situation.unfitted()
     model.fit(situation.X, situation.y)
-    model.predict(situation.new)
-    model.score(situation.new)
+    model.predict(situation.X_new)
+    model.score(situation.X_new)
     if hasattr(model, "partial_fit") and situation.y is None:
         # What is to be learned of the prior takes all sequences at once.
         with suppress(ValueError):
@@ -90,7 +90,7 @@ def test_no_estimator_goes_below_the_door(name):
 def test_nor_does_the_model_that_a_fit_starts_from(name):
     situation = next(iter(SITUATIONS[name].values()))
     model = situation.unfitted().set_params(init=situation.fit())
-    assert _holders(lambda: model.fit(situation.X, situation.y).predict(situation.new)) == set()
+    assert _holders(lambda: model.fit(situation.X, situation.y).predict(situation.X_new)) == set()
 
 
 def test_one_that_does_is_found():

@@ -44,13 +44,13 @@ def test_nothing_above_the_line_runs(name):
     assert hasattr(sklearn_cvb, name)
     for situation in list(SITUATIONS[name].values())[:3]:
         # What is imported by the first is not run by the second.
-        situation.fit().predict(situation.new)
+        situation.fit().predict(situation.X_new)
         model = situation.unfitted()
 
         def plain(situation=situation, model=model):
             model.fit(situation.X, situation.y)
-            model.predict(situation.new)
-            model.score(situation.new)
+            model.predict(situation.X_new)
+            model.score(situation.X_new)
 
         above = {
             module for module in _modules_run_by(plain) if wing_of(module) not in ("core", "public")

@@ -268,10 +268,10 @@ def _returns_of(call):
 def test_fits_and_predictions_do_not_wander_between_files(name, title):
     situation = SITUATIONS[name][title]
     # Kernels are compiled, or read from the disk, when they are first called.
-    situation.fit().predict(situation.new)
+    situation.fit().predict(situation.X_new)
     model = situation.unfitted()
     of_fit = _returns_of(lambda: model.fit(situation.X, situation.y))
-    of_prediction = _returns_of(lambda: model.predict(situation.new))
+    of_prediction = _returns_of(lambda: model.predict(situation.X_new))
     assert 0 < of_prediction <= _RETURNS[name, title][1]
     assert 0 < of_fit <= _RETURNS[name, title][0]
 

@@ -116,7 +116,7 @@ def there_and_back(model, X):
 @pytest.mark.parametrize(("name", "title"), CASES)
 def test_every_estimator(name, title):
     situation = SITUATIONS[name][title]
-    there_and_back(situation.fit(), situation.new)
+    there_and_back(situation.fit(), situation.X_new)
 
 
 def test_every_estimator_is_among_them():
