@@ -309,7 +309,7 @@ class LeaveOneOutInputs(NamedTuple):
     chain: ChainTables
     scored: StepScores
     place: _GroupPlace
-    counts: HMMCounts
+    unit_counts: HMMCounts
 
 
 def _place_of(group: Group, layout: NumberUnitLayout, problem: NumericProblem) -> _GroupPlace:

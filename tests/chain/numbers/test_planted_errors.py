@@ -117,8 +117,8 @@ def a_group_forgets_what_it_was(monkeypatch):
     def change(before):
         def without(*arguments):
             found = before(*arguments)
-            nothing = 0 * found.counts.transition
-            return found._replace(counts=found.counts._replace(transition=nothing))
+            nothing = 0 * found.unit_counts.transition
+            return found._replace(unit_counts=found.unit_counts._replace(transition=nothing))
 
         return without
 
