@@ -121,7 +121,7 @@ def tagger_for(name, dictionary, size, seed, **changes):
     if name == "gibbs":
         del settings["tol"]
     settings = COMPARED | algorithm.arguments | settings | changes
-    return algorithm.tagger(dictionary).set_params(**settings)
+    return algorithm.tagger_class(dictionary).set_params(**settings)
 
 
 def accuracy_of(name, condition, text, size, seed):

@@ -43,7 +43,7 @@ def tagger_of(name, text, sweeps, **changes):
     if name != "gibbs":
         arguments["tol"] = 0
     settings = COMPARED | arguments | method.arguments | changes
-    return method.tagger(text.dictionary).set_params(**settings)
+    return method.tagger_class(text.dictionary).set_params(**settings)
 
 
 def fit_restarts(name, text, plan, n_jobs=1, first_seed=0, **changes):

@@ -20,20 +20,22 @@ _MEASURED_SWEEPS = 60
 COMPARED: dict[Any, Any] = {"init": "token", "tag_dictionary__denoise": "none"}
 
 
-class TaggerRun(NamedTuple):
+class TaggerDefinition(NamedTuple):
     """A tagger of the main job: how it is shown, its class, the arguments that set it apart."""
 
     title: str
-    tagger: type
+    tagger_class: type
     arguments: dict[Any, Any]
 
 
 ALGORITHMS = {
-    "em": TaggerRun("EM", EMHMMTagger, {}),
-    "vb": TaggerRun("VB", VBHMMTagger, {}),
-    "cvb-token": TaggerRun("CVB token", CVBHMMTagger, {"update": "token"}),
-    "cvb-sequence": TaggerRun("CVB sequence", CVBHMMTagger, {"update": "sequence"}),
-    "gibbs": TaggerRun("Gibbs", GibbsHMMTagger, {"samples": Samples(temperatures=(2.0, 0.08))}),
+    "em": TaggerDefinition("EM", EMHMMTagger, {}),
+    "vb": TaggerDefinition("VB", VBHMMTagger, {}),
+    "cvb-token": TaggerDefinition("CVB token", CVBHMMTagger, {"update": "token"}),
+    "cvb-sequence": TaggerDefinition("CVB sequence", CVBHMMTagger, {"update": "sequence"}),
+    "gibbs": TaggerDefinition(
+        "Gibbs", GibbsHMMTagger, {"samples": Samples(temperatures=(2.0, 0.08))}
+    ),
 }
 
 # Emission concentrations by min_count, chosen on Wall Street Journal text: (from, beta) pairs.
@@ -145,7 +147,7 @@ def _flat(tags: Iterable[Any]) -> np.ndarray:
 def tagger_for(name: str, text: TaggingText, settings: DemoSettings) -> Any:
     """An unfitted tagger of an algorithm, by the text's dictionary."""
     alpha, beta = settings.concentrations(name)
-    tagger = ALGORITHMS[name].tagger(
+    tagger = ALGORITHMS[name].tagger_class(
         text.dictionary,
         supervision="none",
         alpha=alpha,
