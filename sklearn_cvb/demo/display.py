@@ -226,8 +226,8 @@ def why_not_saved(path: Path) -> str | None:
     """Why no picture can be saved to a file; it is opened to see, and left as it was.
 
     >>> from pathlib import Path
-    >>> from sklearn_cvb.demo.display import refusal
-    >>> refusal(Path("no_such_folder", "curve.png"))
+    >>> from sklearn_cvb.demo.display import why_not_saved
+    >>> why_not_saved(Path("no_such_folder", "curve.png"))
     'there is no such folder'
     """
     try:

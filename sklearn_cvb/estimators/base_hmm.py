@@ -308,7 +308,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """The parameters as options, checked; fewer of them where X is read again."""
         who, init = (type(self).__name__, self._kind_of_chain), getattr(self, "init", None)
         if not to_fit:
-            return options_to_read(*who, self.emission, self.transitions, init)
+            known = init if isinstance(init, HMMParameters) else None
+            return options_to_read(*who, self.emission, self.transitions, known)
         given = {name: getattr(self, name) for name in self._every_name}
         options = options_to_fit(*who, given | {"init": start_of(init)})
         if "beta" in self._fields:

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_cvb import version
+from sklearn_cvb.learning.learned import Learned, LearnedFields
 from sklearn_cvb.reading.saved_values import loaded, saved
 
 
@@ -13,7 +14,12 @@ class VersionedPickle(BaseEstimator):
     """Base of what is pickled together with what a fit has left (`_learned`)."""
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = saved(super().__getstate__())
+        state: dict[str, Any] = super().__getstate__()
+        learned = state.get("_learned")
+        if isinstance(learned, Learned):
+            # skops writes named tuples, but nothing that inherits from one.
+            state = state | {"_learned": LearnedFields(*learned)}
+        state = saved(state)
         return state | {"_saved_by": version.__version__} if "_learned" in state else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -29,6 +35,8 @@ class VersionedPickle(BaseEstimator):
         # Arrays from a memory map may only be read: numba takes them for another type and would
         # compile kernels anew, and a warm start changes them in place.
         private = {name: _writable(value) for name, value in state.items() if name[0] == "_"}
+        if isinstance(private.get("_learned"), LearnedFields):
+            private["_learned"] = Learned(*private["_learned"])
         super().__setstate__(state | private)
 
 

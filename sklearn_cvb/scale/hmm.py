@@ -26,7 +26,7 @@ class BeyondMemory(OnWorkers, BaseHMM):
 
     def _part_settings(self) -> Any:
         observation = self._observation(to_fit=True)
-        import_module(self._module_of_parts).refuse_in_shards(observation)
+        import_module(self._parts_module).refuse_in_shards(observation)
         return observation
 
     def _on_disk(self, X: Any) -> Any:

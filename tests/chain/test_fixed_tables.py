@@ -286,7 +286,7 @@ def test_numbers_stay(kind, family):
     for rows in (table[::2], table[1::2]):
         observations, scores = family_of.read(rows), np.empty((len(rows), 2))
         whole, posterior = np.array([0, len(rows)]), np.tile([1.0, 0.0], (len(rows), 1))
-        family_of.at(family_of.point).fill(observations, whole, scores)
+        family_of.log_densities(family_of.point).fill(observations, whole, scores)
         statistics = family_of.statistics(observations, posterior, whole)[0]
         expected = pytest.approx(scores[:, 0].sum(), rel=1e-9)
         assert family_of.log_evidence(statistics) == expected

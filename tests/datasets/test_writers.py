@@ -106,7 +106,7 @@ def test_mistakes(tmp_path):
     assert not path.exists()
 
 
-LIST = "the\tDET\n\nNew York\tPROPN\r\nduck\tVERB NOUN\nduck\tNOUN ADJ\nsaw\tVERB\tNOUN"
+LIST = "the\tDET\n\nNew York\tPROPN\r\nduck\tVERB NOUN\nduck\tNOUN ADJ\nsaw\tVERB NOUN"
 
 
 @pytest.mark.parametrize(
@@ -128,5 +128,5 @@ def test_word_lists(tmp_path, ending, compress):
 def test_lines_without_word_or_tag_are_named(tmp_path, line):
     path = tmp_path / "words.tsv"
     path.write_text(f"the\tDET\n{line}\n")
-    with pytest.raises(ValueError, match=r"words\.tsv, line 2: .* is not a word, a tab, and its"):
+    with pytest.raises(ValueError, match=r"words\.tsv: 1 of 2 lines .*: line 2: "):
         read_dictionary(path)

@@ -62,7 +62,7 @@ def recorded_sweeps(monkeypatch):
     def recording(steps, work):
         make(steps, work)
         if steps == SWEEP:
-            calls.append(work.stored.log_z.copy())
+            calls.append(work.results.log_z.copy())
 
     monkeypatch.setattr(leave_out, "make_pass", recording)
     return calls

@@ -128,7 +128,7 @@ def test_counts_are_those_of_estimators(title):
 def test_counts_of_symbols_are_those_of_an_estimator():
     known, asked = KnownWords(None, "smooth", True, True), {"alpha": 0.2, "beta": 0.3}
     options = ChainOptions("mine", EstimatorKind(), known, Transitions(), n_components=3, **asked)
-    observation = SymbolObservation(options._replace(fixed={}, leaves_out=True))
+    observation = SymbolObservation(options._replace(fixed={}, is_collapsed=True))
     model = observation.model(observation.read(WORDS, None))
     fit = run(model, CVB(), first_generator(), max_iter=1000)
     estimator = CVBHMM(3, **asked, random_state=SEED).fit(WORDS)

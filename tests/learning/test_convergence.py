@@ -238,7 +238,7 @@ def test_disturbed_statistics_of_numbers_are_those_of_more_steps():
     chain = model._model(model._read(list(X), None))
     state = model._algorithm().start(chain, np.random.default_rng(0))
     before = state.counts
-    after = chain.disturbed(before, np.random.default_rng(1))
+    after = chain.disturb(before, np.random.default_rng(1))
     more = after.emission[0] - before.emission[0]
     assert (more > 0).all()
     assert (after.transition >= before.transition).all()

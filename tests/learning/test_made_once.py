@@ -66,7 +66,7 @@ def test_what_is_made_goes_into_no_pickle_and_no_other_fit(model, X):
     assert vars(learned) != {}
     assert pickle.dumps(model) == before
     assert vars(pickle.loads(before)._learned) == {}
-    assert vars(copy.deepcopy(learned)) == vars(learned._replace(seen=1)) == {}
+    assert vars(copy.deepcopy(learned)) == vars(learned._replace(seen_so_far=1)) == {}
 
 
 def test_what_a_user_writes_into_an_attribute_changes_no_prediction():

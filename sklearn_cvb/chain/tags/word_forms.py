@@ -139,8 +139,8 @@ def disagreeing_tags(
 
     Examples
     --------
-    >>> from sklearn_cvb.chain.tags.word_forms import disagreeing
-    >>> disagreeing({"of": ["IN", "RP"], "Of": ["IN", "NNP"]}, ["of", "Of"])
+    >>> from sklearn_cvb.chain.tags.word_forms import disagreeing_tags
+    >>> disagreeing_tags({"of": ["IN", "RP"], "Of": ["IN", "NNP"]}, ["of", "Of"])
     {'Of': ('NNP',), 'of': ('RP',)}
     """
     present = {word for word in words if word in tag_dictionary}
