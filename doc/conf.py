@@ -191,7 +191,7 @@ _PUBLIC_NAMES = {
     r"(?<![.\w])Axes\b": "~matplotlib.axes.Axes",
     r"(?<![.\w])ConfidenceIntervals\b": "~sklearn_cvb.certainty.confidence.ConfidenceIntervals",
     r"(?<![.\w])CredibleIntervals\b": "~sklearn_cvb.certainty.intervals.CredibleIntervals",
-    r"(?<![.\w])Draws\b": "~sklearn_cvb.certainty.draws.PosteriorDraws",
+    r"(?<![.\w])Draws\b": "~sklearn_cvb.certainty.draws.Draws",
     r"(?<![.\w])Forecast\b": "~sklearn_cvb.chain.predictions.forecasting.Forecast",
     r"(?<![.\w])RowIntervals\b": "~sklearn_cvb.certainty.calibrated.RowIntervals",
     r"(?<![.\w])np\.ndarray\b": "~numpy.ndarray",

@@ -354,7 +354,7 @@ def _rows_from_fit(learned: Learned) -> DirichletRows:
 _SHOWN, _TRANSLATIONS = 10, 3
 
 
-class TranslationTable:
+class Lexicon:
     """Probabilities of translations, p(target word | source word).
 
     Fitted models make it; see `lexicon_`. Pairs of words that never stood beside each other are not

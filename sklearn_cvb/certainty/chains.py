@@ -21,7 +21,7 @@ from sklearn_cvb.settings import Symbols
 
 if TYPE_CHECKING:
     from sklearn_cvb.certainty.confidence import ConfidenceIntervals, RefitPlan
-    from sklearn_cvb.certainty.draws import PosteriorDraws
+    from sklearn_cvb.certainty.draws import Draws
     from sklearn_cvb.certainty.intervals import CredibleIntervals
 
 _NO_DATA = (
@@ -188,7 +188,7 @@ class PosteriorIntervals(TrainingSequences):
 
     @without_lengths
     def score_samples(
-        self, X: Any, per: str = "sequence", draws: "PosteriorDraws | None" = None
+        self, X: Any, per: str = "sequence", draws: "Draws | None" = None
     ) -> np.ndarray:
         """Log-likelihood (nats) of each whole sequence, or per token of it; `score` is per token.
 
@@ -221,7 +221,7 @@ class PosteriorIntervals(TrainingSequences):
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
 
     @without_lengths
-    def predict_proba(self, X: Any, draws: "PosteriorDraws | None" = None) -> np.ndarray:
+    def predict_proba(self, X: Any, draws: "Draws | None" = None) -> np.ndarray:
         """p(z_t | x_1..T) of every token.
 
         Of VB under the exponentials of expected logs, of all others under means, as `score`.
@@ -249,9 +249,7 @@ class PosteriorIntervals(TrainingSequences):
         table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
         return arrange(reads[0].corpus, table, np.nan)
 
-    def _known_at(
-        self, learned: Learned, X: Any, draws: "PosteriorDraws | None"
-    ) -> tuple[Any, Any, Any]:
+    def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
         if draws is None:
             return super()._known_at(learned, X, draws)
         self._learned_with(draws)
@@ -260,7 +258,7 @@ class PosteriorIntervals(TrainingSequences):
         )
         return reads, draws.transmat, [one.point for one in draws.weights]
 
-    def log_likelihoods(self, X: Any, draws: "PosteriorDraws", per: str = "sequence") -> np.ndarray:
+    def log_likelihoods(self, X: Any, draws: "Draws", per: str = "sequence") -> np.ndarray:
         """Log-likelihood (nats) of each sequence, or each step, under each draw of the parameters.
 
         What criteria that leave out one observation are made of: with

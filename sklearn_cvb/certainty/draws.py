@@ -15,7 +15,7 @@ from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import short_repr
 
 
-class PosteriorDraws(NamedTuple):
+class Draws(NamedTuple):
     """Draws from the posterior of all parameters, and what each was drawn given.
 
     `predict_proba`, `predict_next` and `score_samples` take them: what they say is then averaged
@@ -137,7 +137,7 @@ def posterior_of(learned: Learned) -> ChainPosterior:
 
 def check_draws(draws: Any, learned: Learned) -> None:
     """Raise unless these are draws, and of a model with the same cells."""
-    if not isinstance(draws, PosteriorDraws):
+    if not isinstance(draws, Draws):
         raise TypeError(
             f"draws is {short_repr(draws)}: pass the `draws` of what credible_intervals(X) returns"
         )
@@ -152,14 +152,14 @@ def draws_of_samples(
     samples: Iterable[tuple[HMMCounts, Any]],
     n_draws: int,
     rng: np.random.Generator,
-) -> PosteriorDraws:
+) -> Draws:
     """Parameters drawn given kept samples of a chain, evenly spaced, at most so many."""
     n_kept, family = learned.extra.samples.n_kept, getattr(learned.extra.numeric, "family", None)
     every = -(-n_kept // n_draws)
     posteriors = tuple(islice(samples, every - 1, None, every))
     posterior = posterior_of(learned)
     weights = tuple(posterior.drawn(counts, prior, rng) for counts, prior in posteriors)
-    return PosteriorDraws(posteriors, weights, learned.layout, family)
+    return Draws(posteriors, weights, learned.layout, family)
 
 
 def calibrated_draws(
@@ -168,7 +168,7 @@ def calibrated_draws(
     n_jobs: int | None,
     generators: list[np.random.Generator],
     verbose: int,
-) -> tuple[PosteriorDraws, bool]:
+) -> tuple[Draws, bool]:
     """Draws that know of the missing information, and whether anything names the states.
 
     `model` is that of the training sequences.
@@ -187,7 +187,7 @@ def calibrated_draws(
     if family is not None:
         # Scores are made anew from the point.
         weights = [one._replace(scores=None) for one in weights]
-    draws = PosteriorDraws(posteriors, tuple(weights), learned.layout, family)
+    draws = Draws(posteriors, tuple(weights), learned.layout, family)
     return draws, structures.are_named
 
 

@@ -10,7 +10,7 @@ from sklearn_cvb.alignment.links import NO_SOURCE
 from sklearn_cvb.alignment.model import expectation, log_likelihoods, viterbi
 from sklearn_cvb.alignment.observation import AlignmentObservation, AlignmentOptions
 from sklearn_cvb.alignment.parameters import (
-    TranslationTable,
+    Lexicon,
     best_positions_of,
     counts_from,
     link_tables,
@@ -192,7 +192,7 @@ class BaseAlignmentHMM(BaseModel):
         return float(mean_weights(learned_of(self)).cells[-1])
 
     @property
-    def lexicon_(self) -> TranslationTable:
+    def lexicon_(self) -> Lexicon:
         """p(target word | source word) as a table: ``lexicon_.translations("house")``."""
         learned = learned_of(self)
         table = counts_from(mean_weights(learned).cells, learned.layout).lexicon
@@ -201,7 +201,7 @@ class BaseAlignmentHMM(BaseModel):
         # Columns of unknown words are not listed.
         shape = table.shape[0], len(known[1])
         table = csr_array((table.data, table.indices, table.indptr), shape=shape)
-        return TranslationTable(table, *known)
+        return Lexicon(table, *known)
 
     def predict(self, X: Any, decoding: str = "viterbi") -> np.ndarray:
         """The source of each target word.

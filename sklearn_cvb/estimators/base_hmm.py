@@ -39,7 +39,7 @@ from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, check_c
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
 
 if TYPE_CHECKING:
-    from sklearn_cvb.certainty.draws import PosteriorDraws
+    from sklearn_cvb.certainty.draws import Draws
     from sklearn_cvb.chain.predictions.filtering import Filter
     from sklearn_cvb.chain.predictions.forecasting import Forecast
 
@@ -606,7 +606,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         level: float = 0.95,
         n_draws: int = 1000,
         random_state: Seed = None,
-        draws: "PosteriorDraws | None" = None,
+        draws: "Draws | None" = None,
         inputs: Any = None,
     ) -> "Forecast":
         """Forecast the next observations after each sequence, where they are numbers.
@@ -683,9 +683,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             forecasts._replace(names=numeric.columns.names), X, weighted.corpus.starts
         )
 
-    def _known_at(
-        self, learned: Learned, X: Any, draws: "PosteriorDraws | None"
-    ) -> tuple[Any, Any, Any]:
+    def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
         """Sequences under the fitted parameters, transitions, and what states emit."""
         weighted = self._read_again(learned, X, means=True)
         return [weighted], [prediction.mean_transitions(learned)], [learned.extra.numeric.point]

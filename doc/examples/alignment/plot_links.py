@@ -42,7 +42,7 @@ AlignedSentences(*X[4], forward.link_proba_[4], gold=gold[0])
 
 # %%
 # What the model has learned of single words is in its lexicon
-# (:class:`~sklearn_cvb.alignment.parameters.TranslationTable`):
+# (:class:`~sklearn_cvb.alignment.parameters.Lexicon`):
 
 print(forward.lexicon_.translations("green", 2))
 
