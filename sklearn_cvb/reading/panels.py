@@ -96,6 +96,8 @@ def split_by(frame: Any, by: Any, columns: Any = None, *, time: Any = None) -> F
     if not isinstance(table, narwhals.DataFrame):
         raise TypeError(f"frame is {short_repr(frame)}: pass a frame of pandas, polars or pyarrow")
     keys = list(by) if isinstance(by, list | tuple) else [by]
+    if not keys:
+        raise ValueError("by names no column: which one says what sequence a row is of?")
     ordering = keys if time is None else [*keys, time]
     names: Any = columns
     if columns is None:
@@ -111,7 +113,7 @@ def split_by(frame: Any, by: Any, columns: Any = None, *, time: Any = None) -> F
     if time is not None:
         at = values[time].__getitem__
         found = {key: np.array(sorted(own, key=at)) for key, own in found.items()}
-    cut = table.select(narwhals.col(*taken)) if taken is names else table.get_column(names)
+    cut = table[:, list(taken)] if taken is names else table.get_column(names)
     return FrameSequences((cut[own].to_native() for own in found.values()), found)
 
 
@@ -126,7 +128,10 @@ def _rows_of(keys: Iterable[Any]) -> dict[Any, np.ndarray]:
 def _known(table: Any, name: Any) -> list[Any]:
     """The values of a column, none of which may be missing."""
     column = table.get_column(name)
-    missing = np.flatnonzero(column.is_null().to_numpy())
+    is_missing = column.is_null()
+    if column.dtype.is_float():
+        is_missing = is_missing | column.is_nan()
+    missing = np.flatnonzero(is_missing.to_numpy())
     if len(missing):
         raise ValueError(
             f"column {name!r} has no value in {len(missing)} rows (first in row {missing[0]}): "

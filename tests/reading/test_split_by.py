@@ -135,3 +135,12 @@ def test_panels_know_their_rows_too():
     X = split_panel(panel)
     assert X.names == ["b", "a"]
     assert X.to_rows([own["vib"] for own in X]).tolist() == [10, 20, 30, 40, 50]
+
+
+def test_nothing_to_cut_by_and_times_that_are_no_numbers_are_refused():
+    frame = pl.DataFrame({"k": [1, 1], "t": [2.0, float("nan")], "*": ["a", "b"]})
+    with pytest.raises(ValueError, match="by names no column"):
+        split_by(frame, by=[])
+    with pytest.raises(ValueError, match="column 't' has no value in 1 rows"):
+        split_by(frame, by="k", time="t")
+    assert split_by(frame, by="k", columns=["*"])[0].columns == ["*"]

@@ -76,6 +76,56 @@ READ = {
         {},
         {'"': ("PUNCT",), ",": ("PUNCT",), "the": ("DET",)},
     ),
+    "tags that are marks": (
+        ",\t,\n;\t:\n/\t/\nthe\tDT\n",
+        {},
+        {",": (",",), ";": (":",), "/": ("/",), "the": ("DT",)},
+    ),
+    "names of a script without capitals": (
+        "a\tשם עצם\nb\tשם עצם\nc\tשם עצם\nd\tפועל\n",
+        {},
+        {"a": ("שם עצם",), "b": ("שם עצם",), "c": ("שם עצם",), "d": ("פועל",)},
+    ),
+    "slashes in codes": (
+        "a\tN/A\nb\tN/A\nc\tNP/N\n",
+        {},
+        {"a": ("N/A",), "b": ("N/A",), "c": ("NP/N",)},
+    ),
+    "commas before semicolons": (
+        "vino,N;SG\nvini,N;PL\nva,V;IND\n",
+        {},
+        {"vino": ("N;SG",), "vini": ("N;PL",), "va": ("V;IND",)},
+    ),
+    "quoted cells, tabs": (
+        'the\tDET\nduck\t"NOUN, VERB"\nrun\tVERB\ndog\tNOUN\n',
+        {},
+        SMALL,
+    ),
+    "blanks about what separates": (
+        "the\tDET \nduck\tNOUN ,VERB,\nrun\tVERB\ndog\tNOUN\n",
+        {"separator": ","},
+        SMALL,
+    ),
+    "each entry is one tag": (
+        "go\tNP/N\nto\tN\nin\tNP\n",
+        {"separator": ""},
+        {"go": ("NP/N",), "to": ("N",), "in": ("NP",)},
+    ),
+    "another usual header": (
+        "Wort;Wortart\nder;DET\nEnte;NOUN\n",
+        {},
+        {"der": ("DET",), "Ente": ("NOUN",)},
+    ),
+    "UniMorph of four columns": (
+        "amar\tamo\tV;IND\tam|o\namar\tamas\tV;IND\tam|as\n",
+        {"columns": ("form", "features")},
+        {"amo": ("V;IND",), "amas": ("V;IND",)},
+    ),
+    "empty columns at the end": (
+        "the\tDET\t\nduck\tNOUN VERB\t\nrun\tVERB\t\ndog\tNOUN\t\n",
+        {},
+        SMALL,
+    ),
     "said": ("to go\tverb phrase\n", {"separator": " "}, {"to go": ("phrase", "verb")}),
     "said, a comma": ("to go\tverb phrase\n", {"separator": ","}, {"to go": ("verb phrase",)}),
 }
@@ -109,6 +159,17 @@ REFUSED = {
         {},
         "blanks may be between.*separator",
     ),
+    "MULTEXT-East": (
+        "boka\tbok\tNcfs\nboken\tbok\tNcfp\n",
+        {"columns": ("form", "features")},
+        "say which are the words",
+    ),
+    "names in capitals": (
+        "a\tPROPER NOUN\nb\tPROPER NOUN\nc\tPROPER NOUN\n",
+        {},
+        "or '' where each",
+    ),
+    "one column twice": ("the\tDET\n", {"columns": (1, 1)}, "columns are two"),
     "no such column": ("a,b\nthe,DET\n", {"columns": ("word", "tag")}, "say which are the words"),
     "one column": ("the,DET\n", {"columns": "word"}, "columns are two"),
 }
@@ -125,6 +186,14 @@ def test_another_encoding_is_refused_by_file_and_line(tmp_path):
     path = file_of(tmp_path, "the\tDET\nété\tNOUN\n", encoding="latin-1")
     with pytest.raises(ValueError, match=r"words\.tsv, line 2: this is no text in UTF-8"):
         read_dictionary(path)
+
+
+def test_half_a_usual_header_is_asked_about(tmp_path):
+    path = file_of(tmp_path, "word\tklass\nthe\tDET\n")
+    with pytest.warns(UserWarning, match=r"columns=\('word', 'klass'\)"):
+        read_dictionary(path)
+    with pytest.raises(ValueError, match="say which are the words"):
+        read_dictionary(file_of(tmp_path, "pos\trotulo\nDET\tthe\n"))
 
 
 def test_a_header_in_another_language_is_asked_about(tmp_path):
@@ -153,6 +222,8 @@ def test_tables(frame_of):
     assert read_dictionary(frame_of(columns)) == SMALL
     with pytest.raises(ValueError, match="the table has the columns"):
         read_dictionary(frame_of({"a": ["x"], "b": ["X"], "c": ["Y"]}))
+    with pytest.raises(ValueError, match="say which are the words"):
+        read_dictionary(frame_of({"tag": ["N", "V"], "n": [3, 4]}))
     columns["upos"][2] = None
     with pytest.raises(ValueError, match=r"1 of 4 lines have no word, or no tag: line 3: \('run'"):
         read_dictionary(frame_of(columns))
@@ -214,3 +285,14 @@ def test_a_word_in_the_place_of_a_sequence_is_told_of_brackets():
         CVBHMMTagger(SMALL).fit(["the", "dog", "runs"])
     with pytest.raises(TypeError, match=r"or into characters with list$"):
         CVBHMMTagger(SMALL).fit(["the dog", "it runs"])
+
+
+def test_weights_and_sets_of_a_series_are_kept():
+    weights = {"a": {"N": 2, "V": 1}, "b": {"V": 3}}
+    assert read_dictionary(pd.Series(weights)) == weights
+    assert read_dictionary(pd.Series({"a": {"V", "N"}, "b": ["V"]})) == {
+        "a": ("N", "V"),
+        "b": ("V",),
+    }
+    with pytest.raises(TypeError, match="pass a path, a table or a Series"):
+        read_dictionary([("a", "N")])
