@@ -247,7 +247,7 @@ def cautions_of_rows(X: Any) -> list[str]:
     """What is to be said of a table with more rows than columns."""
     shape: tuple[int, ...] = getattr(X, "shape", ()) if is_table(X) else ()
     n_rows, width = shape if len(shape) == 2 else (0, 0)
-    if n_rows <= width or width == 1:
+    if n_rows <= width or width <= 1:
         return []
     array = "X" if isinstance(X, np.ndarray) else "numpy.asarray(X)"
     by = ", or with split_by(X, by=...) if a column tells them apart" * hasattr(X, "columns")

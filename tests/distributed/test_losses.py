@@ -200,7 +200,7 @@ def test_without_a_scheduler_there_is_no_waiting(who):
         source.survey(EMHMM(1)._observation(to_fit=True))
         (client if who == "client" else cluster).close()
         with pytest.raises(WorkersLost, match="the scheduler of Dask is gone"):
-            source.make(None)
+            source.make_shards(None)
         source.close()
 
 

@@ -12,9 +12,9 @@ GIVEN = "S -> A S | 'a' | 'b' A\nA -> S | 'b' | 'a' 'b'"
 CYCLES = "S -> A | A S\nA -> A B | B | 'a'\nB -> A | 'b' | 'a' A 'b'"
 X = [list("aba"), list("ab"), list("a")]
 # Kernels that Python calls, by what they are for.
-LISTING, FOREST = "forests._add_sentences", "forests.expected_forest_counts"
-BEST_IN_FOREST, BEST = "forests.best_forest_trees", "decoding._best_trees"
-LISTS, TABLES = "lists.expected_listed_counts", "tables.expected_counts_by_tables"
+LISTING, FOREST = "forests._add_sentences", "forests.expected_counts_by_forest"
+BEST_IN_FOREST, BEST = "forests.best_trees_by_forest", "decoding._best_trees"
+LISTS, TABLES = "lists.expected_counts_by_lists", "tables.expected_counts_by_tables"
 SWEEPS = {"CVBPCFG": "leave_out.leave_out", "HastingsPCFG": "draws.draw_trees"}
 SWEEPS["GibbsPCFG"] = SWEEPS["HastingsPCFG"]
 
