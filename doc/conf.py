@@ -103,7 +103,7 @@ default_role = "autolink"
 nitpick_ignore_regex = [
     ("py:class", r"sklearn_cvb\.(display|emissions|estimators|grammar|learning)\.\w+\.\w+"),
     ("py:class", r"sklearn_cvb\.(reading\.(corpus|moments|series)|store\.(files|on_disk))\.\w+"),
-    ("py:class", r"sklearn_cvb\.store\.number_store\.Survey"),
+    ("py:class", r"sklearn_cvb\.store\.number_store\.StoreSurvey"),
     ("py:class", r"scipy\.sparse\._csr\.csr_array"),
     # `name` of a parameter, which has no page.
     ("py:obj", r"[a-z_]+"),
