@@ -148,7 +148,7 @@ def agreement(labels, others):
     """The share of labels that are equal."""
     found = [(parts_of(one), parts_of(other)) for one, other in zip(labels, others, strict=True)]
     same = sum((one & other).total() for one, other in found)
-    return same / sum(max(one.total(), other.log_normaliser()) for one, other in found)
+    return same / sum(max(one.total(), other.total()) for one, other in found)
 
 
 def fitted(kind, number, seed, settings):
