@@ -147,6 +147,7 @@ def in_form_of(
 
 
 def _as_nfc(word: str) -> str:
+    """A word in the Unicode form that composes letters and their marks."""
     return unicodedata.normalize("NFC", word)
 
 

@@ -47,7 +47,9 @@ _MANY = 10
 
 def entries_of(value: Any) -> dict[Any, Any]:
     """The entries of a `tag_dictionary`: a dict, or what `read_dictionary` reads."""
-    return value if isinstance(value, dict) else {} if value is None else read_dictionary(value)
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else read_dictionary(value)
 
 
 class _Row(NamedTuple):
@@ -229,6 +231,7 @@ def _plain_name(column: Any) -> Any:
 
 
 def _is_bundle(features: str) -> bool:
+    """Whether a field looks like UniMorph's: ``V;IND;PRS``, or ``ADV``."""
     return ";" in features or features.isupper()
 
 
