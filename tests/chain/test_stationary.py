@@ -69,7 +69,7 @@ def log_likelihood(parameters, x):
     return total
 
 
-@pytest.mark.long
+@pytest.mark.long(usual=True)
 def test_em_ends_where_an_optimiser_ends():
     model, x = fitted(EMHMM, 2, STATIONARY), np.array(EARTHQUAKES)
     found = minimize(lambda p: -log_likelihood(p, x), [2.7, 3.2, 2, 2], method="BFGS")

@@ -138,7 +138,7 @@ def test_divergence_is_expected_log_likelihood_minus_log_evidence(case):
 def test_draws_have_the_predictive_density_on_average(case):
     """Mean of p(x | draw) is p(x | data), mean of log p(x | draw) is E[log p(x | theta)]."""
     family, observations, posterior, statistics = bound(case)
-    rng, n_draws = np.random.default_rng(1), 1000
+    rng, n_draws = np.random.default_rng(1), 3000
     logs = np.array(
         [
             scores_of(

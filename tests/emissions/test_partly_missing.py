@@ -125,8 +125,8 @@ def test_objectives_never_fall(kind, covariance_type):
 @pytest.mark.long(usual=True)
 def test_em_stands_at_a_maximum():
     """No small change of a mean or a covariance makes what is observed more likely."""
-    gaps, _ = with_gaps(60)
-    model = learned(EMHMM, "full", [gaps], max_iter=300)
+    gaps, _ = with_gaps(120)
+    model = learned(EMHMM, "full", [gaps], max_iter=500)
     numeric = model._learned.extra.numeric
     family, best = numeric.family, numeric.point
     rng = np.random.default_rng(0)
@@ -138,7 +138,7 @@ def test_em_stands_at_a_maximum():
         return other.score([gaps])
 
     top = likelihood(best)
-    for _ in range(10):
+    for _ in range(20):
         step = 1e-3 * rng.normal(size=(2, 3, 3))
         moved = MatricesPoint(
             best.means + 1e-3 * rng.normal(size=best.means.shape),

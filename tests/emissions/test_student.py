@@ -124,8 +124,8 @@ def test_evidence_is_of_steps_and_factors():
         drawn = one._replace(features=np.exp([[u, v]]))
         return np.exp(family.log_evidence(family.statistics(drawn, state, units)[0]) + u + v)
 
-    nodes = np.arange(-14.0, 4.0, 0.5)
-    total = sum(joint(u, v) for u in nodes for v in nodes) * 0.5**2
+    nodes = np.arange(-14.0, 4.0, 0.25)
+    total = sum(joint(u, v) for u in nodes for v in nodes) * 0.25**2
     assert np.log(total) == pytest.approx(expected, abs=1e-6)
     # The likelihood at a point, by the same route.
     point = family.mean(np.zeros((family.n_statistics, 2)))
@@ -138,7 +138,7 @@ def test_evidence_is_of_steps_and_factors():
     assert family.log_likelihood(statistics, point) == pytest.approx(np.nansum(each), rel=1e-12)
 
 
-@pytest.mark.long
+@pytest.mark.long(usual=True)
 def test_parameters_and_values_drawn_in_turn_keep_their_joint_distribution():
     """Geweke (2004): 300 chains that never see data end where their prior is."""
     n_states, each, rng = 300, 4, np.random.default_rng(0)
@@ -186,7 +186,7 @@ def log_likelihood(parameters, x, degrees=None):
     return total
 
 
-@pytest.mark.long
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("degrees", [3.0, None])
 def test_em_ends_where_an_optimiser_ends(degrees):
     x = regimes(120, far=20.0)[0]
@@ -248,7 +248,7 @@ def test_values_that_are_far_off_are_no_state(kind):
             assert ((ends[name][0] < shown) & (shown < ends[name][1])).all()
 
 
-@pytest.mark.long
+@pytest.mark.long(usual=True)
 def test_parts_and_mixtures_of_heavy_tails():
     x = np.column_stack([regimes()[0], np.abs(regimes()[0]).round()])
     x[4::9, 0] = np.nan

@@ -26,14 +26,14 @@ def test_gaussian_intervals_hold_what_draws_hold(covariance_type):
     found = model.credible_intervals(level=LEVEL).emission
     family, rng = model._learned.extra.numeric.family, np.random.default_rng(1)
     statistics = model.counts_.emission.T
-    drawn = [family.moments(family.draw(statistics, rng)) for _ in range(1500)]
+    drawn = [family.moments(family.draw(statistics, rng)) for _ in range(4000)]
     means, variances = (np.array(table) for table in zip(*drawn, strict=True))
     for name, table in (("means", means), ("variances", variances)):
         lower, upper = found[name]
         assert lower.shape == (2, 2)
         inside = ((lower < table) & (table < upper)).mean(axis=0)
-        np.testing.assert_allclose(inside, LEVEL, atol=0.035)
-        np.testing.assert_allclose((table < lower).mean(axis=0), 0.05, atol=0.03)
+        np.testing.assert_allclose(inside, LEVEL, atol=0.025)
+        np.testing.assert_allclose((table < lower).mean(axis=0), 0.05, atol=0.02)
 
 
 def test_one_state_is_the_textbook():

@@ -127,12 +127,12 @@ def test_nothing_to_learn_from():
 
 
 def test_the_table_has_a_row_for_each_form_that_votes():
-    words = [f"w{i}" for i in range(5_000)]
+    words = [f"w{i}" for i in range(50_000)]
     tags = ["NN", "VB", "RB"]
     dictionary = {word: {tags[i % 3]: 1} for i, word in enumerate(words)}
     found = tag_shares(known_tags(dictionary, STATES, {}, {}), 4)
-    assert len(list(map(found.row, words))) == 5_000
-    # The root, one shape with all ends of four characters of "w0" to "w4999".
+    assert len(list(map(found.row, words))) == 50_000
+    # The root, one shape with all ends of four characters of "w0" to "w49999".
     endings = {word[-n:] for word in words for n in range(1, 5)}
     assert len(found.endings.table) == 2 + len(endings)
     beginnings = {word[:n] for word in words for n in range(1, min(3, len(word) - 1) + 1)}

@@ -156,7 +156,7 @@ def assert_plain(weights, lattice, starts, logs=None, atol=1e-11):
 # One step, dense and lattice.
 
 
-@pytest.mark.long
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("n_states", [1, 2, 3, 4, 5, 8, 45, 64, 65])
 def test_one_step_is_a_matrix_product_in_both_forms(n_states):
     rng = np.random.default_rng(n_states)
@@ -237,7 +237,7 @@ def test_log_space_equals_probability_space(partial):
 
 
 # Both are compiled here for themselves.
-@pytest.mark.long
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("partial", [False, True])
 def test_posteriors_in_log_space_equal_those_of_probabilities(partial):
     rng = np.random.default_rng(partial)

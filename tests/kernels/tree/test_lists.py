@@ -240,7 +240,6 @@ def test_trees_of_dropped_items_are_found_in_log_space():
     np.testing.assert_allclose(spans.top, mild_spans.top, rtol=1e-9)
 
 
-@pytest.mark.long
 def test_trees_of_dropped_items_are_drawn_in_log_space():
     words, grammar = ("a",) * 6 + ("b",), unequal()
     mild = grammar._replace(theta=[w if w > 1e-20 else 1e20 * w for w in grammar.theta])

@@ -32,14 +32,7 @@ def assert_equal(grammar, sentences, brackets=None):
     np.testing.assert_allclose(counts, expected, rtol=1e-10, atol=1e-13)
 
 
-# With unary rules tables have a kernel of their own, which nothing else compiles.
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.long if grammar.unary else ())
-        for name, (grammar, *_) in CASES.items()
-    ],
-)
+@pytest.mark.parametrize("name", CASES)
 def test_equal_to_enumeration(name):
     (grammar, words, _), weights = CASES[name], derivations_of(name)
     cells, log_z = learn(grammar, [words], "tables")
