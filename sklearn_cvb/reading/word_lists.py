@@ -5,22 +5,31 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 from sklearn_cvb.messages import warn
 from sklearn_cvb.reading.corpus import (
     as_list,
     is_missing,
-    names_of_columns,
+    refuse_lazy,
     short_repr,
     sorted_types,
+    unique_names_of_columns,
 )
 from sklearn_cvb.reading.dictionary import tags_of
 from sklearn_cvb.reading.text_files import text_lines
 from sklearn_cvb.reading.validation import HasMethods
 
 # What a word list may be, as a parameter.
-WORD_LISTS = (dict, str, os.PathLike, HasMethods(["items"]), HasMethods(["__dataframe__"]))
+WORD_LISTS = (
+    dict,
+    str,
+    os.PathLike,
+    HasMethods(["items"]),
+    HasMethods(["__dataframe__"]),
+    HasMethods(["collect"]),
+)
 
 # What columns of words and of tags are usually called.
 _WORDS = ("word", "words", "form", "token", "wordform", "lemma", "wort", "ortho", "orth", "surface")
@@ -34,11 +43,43 @@ _SAY_WHICH = 'say which are the words and their tags, as columns=("form", "pos")
 # What may stand between the columns of a file.
 _MARKS = {"\t": "a tab", ";": "a semicolon", ",": "a comma"}
 
+# Other formats by what is in their first lines, and the way in.
+_OTHER_FORMATS = (
+    (
+        r"\A(#.*\n)*1(-\d+)?\t\S[^\t]*(\t[^\t]*){6}",
+        "CoNLL-U: corpus = read_conllu({path}), then tag_dictionary_from(corpus.data, "
+        "corpus.target)",
+    ),
+    (
+        r"\A(SET \S+|\d+)\s*$",
+        "a dictionary of hunspell, whose flags say which endings words take, and no tags: make a "
+        "table of words and tags of what unmunch writes",
+    ),
+    (r"\A<[?!\w][^\t]*>$", "XML; a dictionary of Apertium is first written out by lt-expand"),
+    (
+        r"\A[^\t]+:[^\t]*<\w+>",
+        "what lt-expand writes of Apertium's, of which words and tags are made by "
+        "sed -E 's/:([<>]:)?[^<]*<([^>]*)>.*/\\t\\2/'",
+    ),
+    (
+        r'\A\s*[\[{]\s*[\[{"]',
+        "JSON: pass pandas.read_json({path}, lines=True), with the names of its columns",
+    ),
+    (
+        r"\A\S+/\S+( \S+/\S+)+$",
+        "tagged text: corpus = read_word_tag({path}), then tag_dictionary_from(corpus.data, "
+        "corpus.target)",
+    ),
+)
+_NUMBER = re.compile(r"[+-]?\d[\d., ]*%?")
+
 # These stand between tags, but for features such as ``Case=Nom|Number=Sing``.
 _BETWEEN_TAGS = re.compile(r"\s*[,|]\s*|\s*;\s+|\s+/\s+")
 # So do these, where each part is a tag elsewhere: not in UniMorph's ``V;IND;PRS``. Capitals are
 # codes, which hold no blank.
 _BETWEEN_KNOWN, _BLANK = re.compile(r"\s*[;/]\s*|\s+"), re.compile(r"\s+")
+# Whether these do, who wrote the list must say: ``NOUN+VERB``, ``NOUN:3``.
+_JOINED = re.compile(r"(?<=\w)([+&](?=\w)|:(?=\d+$))")
 # A name such as "proper noun" comes at least so often.
 _OFTEN = 3
 # Among so many lines a first one with a tag of its own may be a header.
@@ -115,6 +156,7 @@ def read_dictionary(
     given = [] if columns is None or isinstance(columns, str) else as_list(columns) or []
     if columns is not None and len(set(map(str, given))) != 2:
         raise ValueError(f"columns are two, of words and of tags, got {short_repr(columns)}")
+    refuse_lazy(source, "source")
     name = "the list"
     if hasattr(source, "columns"):
         rows = _rows_of_frame(source, columns)
@@ -126,8 +168,15 @@ def read_dictionary(
         raise TypeError(f"source is {short_repr(source)}: pass a path, a table or a Series")
     wrong = [row for row in rows if _is_nothing(row.word) or _is_nothing(row.tags)]
     if wrong:
-        cells = [(number, (word, tags)) for number, word, tags in wrong]
+        cells = [(row.number, row[1:]) for row in wrong]
         raise _wrong_rows(name, cells, len(rows), "have no word, or no tag")
+    counts = [(row.number, row[1:]) for row in rows if _is_number(row.tags)]
+    if columns is None and 2 * len(counts) > len(rows):
+        what = (
+            "have a number and no tag, as lists of how often words occur do (where numbers are "
+            "tags, read_dictionary(..., columns=(0, 1)))"
+        )
+        raise _wrong_rows(name, counts, len(rows), what)
     texts = Counter(row.tags for row in rows if isinstance(row.tags, str))
     if any(isinstance(row.tags, Mapping) for row in rows):
         return {word: tags for _, word, tags in rows}  # how often each tag was seen
@@ -155,6 +204,13 @@ def _is_nothing(value: Any) -> bool:
     return not value.strip() if isinstance(value, str) else is_missing(value)
 
 
+def _is_number(value: Any) -> bool:
+    """Whether a cell holds a number, which may be text."""
+    if isinstance(value, str):
+        return _NUMBER.fullmatch(value.strip()) is not None
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _wrong_rows(name: str, rows: Sequence[tuple[int, Any]], n: int, what: str) -> ValueError:
     """What is wrong with some of n rows."""
     shown = ", ".join(f"{number}: {short_repr(cells)}" for number, cells in rows[:5])
@@ -163,14 +219,14 @@ def _wrong_rows(name: str, rows: Sequence[tuple[int, Any]], n: int, what: str) -
 
 def _rows_of_frame(frame: Any, columns: Sequence[Any] | None) -> list[_Row]:
     """The words and tags of a table."""
-    names = names_of_columns(frame)
-    if len(set(names)) < len(names):
-        raise ValueError(f"the table has two columns of the same name: {short_repr(names)}")
+    names = unique_names_of_columns(frame, "the table")
     places = _places(names, len(names), columns)
     if places is None:
         raise ValueError(f"the table has the columns {short_repr(names)}: {_SAY_WHICH}")
-    words, tags = (as_list(frame[names[place]]) or [] for place in places)
-    return [_Row(*row) for row in zip(range(1, len(words) + 1), words, tags, strict=True)]
+    head = tuple(names[place] for place in places)
+    cells = zip(*(as_list(frame[name]) or [] for name in head), strict=True)
+    # Of tables that were joined each may have its own header.
+    return [_Row(number, *row) for number, row in enumerate(cells, 1) if row != head]
 
 
 def _rows_of_file(path: Any, columns: Sequence[Any] | None) -> list[_Row]:
@@ -179,6 +235,9 @@ def _rows_of_file(path: Any, columns: Sequence[Any] | None) -> list[_Row]:
     if not lines:
         return []
     mark = _mark_of([line for _, line in lines])
+    other = _other_format(path, lines)
+    if other and (columns is None or any(mark not in line for _, line in lines)):
+        raise ValueError(f"{path} {other}")
     without = [(number, line.strip()) for number, line in lines if mark not in line]
     if without:
         what = f"are not a word, {_MARKS[mark]}, and its tags"
@@ -214,13 +273,22 @@ def _rows_of_file(path: Any, columns: Sequence[Any] | None) -> list[_Row]:
     is_header = len(heads) == 2 or bool(asked and set(asked) & set(names))
     rows = [
         _Row(number, *(cells[place] if place < len(cells) else "" for place in places))
-        for number, cells in fields[is_header:]
+        for number, cells in fields
+        # Of files that were joined each may have its own.
+        if not is_header or list(map(_plain_name, cells)) != names
     ]
     once = [tag for tag, n in Counter(row.tags for row in rows).items() if n == 1]
     if not is_header and (heads or (len(rows) >= _MANY and once == [rows[0].tags])):
         head = tuple(first[place] for place in places)
         warn([f"{path}: is the first line, {head!r}, a header? Then name it, columns={head!r}"])
     return rows
+
+
+def _other_format(path: Any, lines: Sequence[tuple[int, str]]) -> str:
+    """Which other format the first lines of a file have, and the way in; empty if none is known."""
+    text = "\n".join(line for _, line in lines[:50])
+    ways = (way for pattern, way in _OTHER_FORMATS if re.search(pattern, text, re.MULTILINE))
+    return next((f"looks like {way.format(path=repr(str(path)))}" for way in ways), "")
 
 
 def _plain_name(column: Any) -> Any:
@@ -272,7 +340,7 @@ def _tags_in(name: str, texts: Counter[str]) -> dict[str, tuple[str, ...]]:
         uses.update(dict.fromkeys(pieces[text], times))
     alone = {piece for piece in uses if not _BETWEEN_KNOWN.search(piece)}
     parts: dict[str, tuple[str, ...]] = {}
-    unclear = []
+    unclear: dict[str, str] = {}
     for piece, times in uses.items():
         some, codes = _parts(piece, _BETWEEN_KNOWN), _parts(piece, _BLANK)
         is_code = piece.isupper() and ";" not in piece
@@ -282,11 +350,17 @@ def _tags_in(name: str, texts: Counter[str]) -> dict[str, tuple[str, ...]]:
         elif is_code and "=" not in piece and len(codes) > 1 and times < _OFTEN:
             parts[piece] = codes
         elif len(codes) > 1 and (is_code or times < _OFTEN):
-            unclear.append(piece)
+            unclear[piece] = " "
+        elif "=" not in piece and (found := _JOINED.search(piece)):
+            unclear[piece] = found[0]
     if unclear:
+        some, mark = list(unclear)[:5], next(iter(unclear.values()))
+        what = "blanks" if mark == " " else f"{mark!r}"
+        cure = f"separator={mark!r}, or what else stands between tags, such as ',', or "
+        if mark == ":":
+            cure = "how often each tag was seen in a dict, {'duck': {'NOUN': 3, 'VERB': 1}}, or "
         raise ValueError(
-            f"{name}: blanks may be between tags or within one in {len(unclear)} entries, such as "
-            f"{unclear[:5]!r}: say separator=' ', or what else stands between tags, such as ',', "
-            "or '' where each entry is one tag"
+            f"{name}: {what} may be between tags or within one in {len(unclear)} entries, such as "
+            f"{some!r}: say {cure}separator='' where each entry is one tag"
         )
     return {text: tuple(tag for piece in pieces[text] for tag in parts[piece]) for text in texts}
