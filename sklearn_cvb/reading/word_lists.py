@@ -22,14 +22,8 @@ from sklearn_cvb.reading.text_files import text_lines
 from sklearn_cvb.reading.validation import HasMethods
 
 # What a word list may be, as a parameter.
-WORD_LISTS = (
-    dict,
-    str,
-    os.PathLike,
-    HasMethods(["items"]),
-    HasMethods(["__dataframe__"]),
-    HasMethods(["collect"]),
-)
+_METHODS = ("items", "__dataframe__", "collect")
+WORD_LISTS = (dict, str, os.PathLike, *(HasMethods([name]) for name in _METHODS))
 
 # What columns of words and of tags are usually called.
 _WORDS = ("word", "words", "form", "token", "wordform", "lemma", "wort", "ortho", "orth", "surface")
@@ -44,32 +38,21 @@ _SAY_WHICH = 'say which are the words and their tags, as columns=("form", "pos")
 _MARKS = {"\t": "a tab", ";": "a semicolon", ",": "a comma"}
 
 # Other formats by what is in their first lines, and the way in.
-_OTHER_FORMATS = (
-    (
-        r"\A(#.*\n)*1(-\d+)?\t\S[^\t]*(\t[^\t]*){6}",
-        "CoNLL-U: corpus = read_conllu({path}), then tag_dictionary_from(corpus.data, "
-        "corpus.target)",
-    ),
-    (
-        r"\A(SET \S+|\d+)\s*$",
-        "a dictionary of hunspell, whose flags say which endings words take, and no tags: make a "
-        "table of words and tags of what unmunch writes",
-    ),
-    (r"\A<[?!\w][^\t]*>$", "XML; a dictionary of Apertium is first written out by lt-expand"),
-    (
-        r"\A[^\t]+:[^\t]*<\w+>",
-        "what lt-expand writes of Apertium's, of which words and tags are made by "
-        "sed -E 's/:([<>]:)?[^<]*<([^>]*)>.*/\\t\\2/'",
-    ),
-    (
-        r'\A\s*[\[{]\s*[\[{"]',
-        "JSON: pass pandas.read_json({path}, lines=True), with the names of its columns",
-    ),
-    (
-        r"\A\S+/\S+( \S+/\S+)+$",
-        "tagged text: corpus = read_word_tag({path}), then tag_dictionary_from(corpus.data, "
-        "corpus.target)",
-    ),
+_TAGGED = "({path}), and then tag_dictionary_from(corpus.data, corpus.target)"
+_OTHER_FORMATS = {
+    r"\A(#.*\n)*1(-\d+)?\t\S[^\t]*(\t[^\t]*){6}": f"CoNLL-U: corpus = read_conllu{_TAGGED}",
+    r"\A\S+/\S+( \S+/\S+)+$": f"tagged text: corpus = read_word_tag{_TAGGED}",
+    r"\A(SET \S+|\d+)\s*$": "a dictionary of hunspell, whose flags say which endings words take, "
+    "and no tags: make a table of words and tags of what unmunch writes",
+    r"\A<[?!\w][^\t]*>$": "XML: a dictionary of Apertium is first written out by lt-expand",
+    r"\A[^\t]+:[^\t]*<\w+>": "what lt-expand writes of Apertium's; words and tags are made of it "
+    "by sed -E 's/:([<>]:)?[^<]*<([^>]*)>.*/\\t\\2/'",
+    r'\A\s*[\[{]\s*[\[{"]': "JSON: pass pandas.read_json({path}, lines=True), and names of columns",
+}
+_EMPTY = "have no word, or no tag"
+_NUMBERS = (
+    "have a number and no tag, as lists of how often words occur do (where numbers are tags, "
+    "read_dictionary(..., columns=(0, 1)))"
 )
 _NUMBER = re.compile(r"[+-]?\d[\d., ]*%?")
 
@@ -166,17 +149,12 @@ def read_dictionary(
         name, rows = str(source), _rows_of_file(source, columns)
     else:
         raise TypeError(f"source is {short_repr(source)}: pass a path, a table or a Series")
-    wrong = [row for row in rows if _is_nothing(row.word) or _is_nothing(row.tags)]
+    wrong, what = [row for row in rows if _is_nothing(row.word) or _is_nothing(row.tags)], _EMPTY
+    if not wrong and columns is None:
+        wrong, what = [row for row in rows if _is_number(row.tags)], _NUMBERS
+        wrong *= 2 * len(wrong) > len(rows)
     if wrong:
-        cells = [(row.number, row[1:]) for row in wrong]
-        raise _wrong_rows(name, cells, len(rows), "have no word, or no tag")
-    counts = [(row.number, row[1:]) for row in rows if _is_number(row.tags)]
-    if columns is None and 2 * len(counts) > len(rows):
-        what = (
-            "have a number and no tag, as lists of how often words occur do (where numbers are "
-            "tags, read_dictionary(..., columns=(0, 1)))"
-        )
-        raise _wrong_rows(name, counts, len(rows), what)
+        raise _wrong_rows(name, [(row.number, row[1:]) for row in wrong], len(rows), what)
     texts = Counter(row.tags for row in rows if isinstance(row.tags, str))
     if any(isinstance(row.tags, Mapping) for row in rows):
         return {word: tags for _, word, tags in rows}  # how often each tag was seen
@@ -220,10 +198,8 @@ def _wrong_rows(name: str, rows: Sequence[tuple[int, Any]], n: int, what: str) -
 def _rows_of_frame(frame: Any, columns: Sequence[Any] | None) -> list[_Row]:
     """The words and tags of a table."""
     names = unique_names_of_columns(frame, "the table")
-    places = _places(names, len(names), columns)
-    if places is None:
-        raise ValueError(f"the table has the columns {short_repr(names)}: {_SAY_WHICH}")
-    head = tuple(names[place] for place in places)
+    what = f"the table has the columns {short_repr(names)}"
+    head = tuple(names[place] for place in _places(names, len(names), columns, what))
     cells = zip(*(as_list(frame[name]) or [] for name in head), strict=True)
     # Of tables that were joined each may have its own header.
     return [_Row(number, *row) for number, row in enumerate(cells, 1) if row != head]
@@ -232,43 +208,21 @@ def _rows_of_frame(frame: Any, columns: Sequence[Any] | None) -> list[_Row]:
 def _rows_of_file(path: Any, columns: Sequence[Any] | None) -> list[_Row]:
     """The words and tags of a text file."""
     lines = [(number, line.strip("\r\n")) for number, line in text_lines(path) if line.strip()]
-    if not lines:
+    fields = _fields_of(str(path), lines, columns is not None)
+    if not fields:
         return []
-    mark = _mark_of([line for _, line in lines])
-    other = _other_format(path, lines)
-    if other and (columns is None or any(mark not in line for _, line in lines)):
-        raise ValueError(f"{path} {other}")
-    without = [(number, line.strip()) for number, line in lines if mark not in line]
-    if without:
-        what = f"are not a word, {_MARKS[mark]}, and its tags"
-        raise _wrong_rows(str(path), without, len(lines), what)
-    # Among tabs a quote alone is a word, unless all that are there stand around cells.
-    cells_of_tabs = [cell for _, line in lines for cell in line.split("\t") if cell[:1] == '"']
-    is_quoted = mark != "\t" or all(len(c) > 2 and c[-1] == '"' for c in cells_of_tabs)
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
-    fields = [
-        (number, [cell.strip(" ") for cell in cells])
-        for number, line in lines
-        for cells in csv.reader([line], delimiter=mark, quoting=quoting)
-    ]
-    for _, cells in fields:
-        while len(cells) > 2 and not cells[-1]:
-            cells.pop()
     first = fields[0][1]
     width = max(len(first), Counter(len(cells) for _, cells in fields).most_common(1)[0][0])
     asked = columns and [_plain_name(column) for column in columns]
     names = list(map(_plain_name, first))
-    if asked and set(asked) <= set(_UNIMORPH) and not set(asked) & set(names):
+    if asked and set(asked) <= set(_UNIMORPH) - set(names):
         features = [cells[2] for _, cells in fields if len(cells) in (3, 4)]
-        if 2 * len(features) > len(fields) and 2 * sum(map(_is_bundle, features)) > len(features):
+        if 2 * sum(";" in own or own.isupper() for own in features) > len(fields):
             asked = [_UNIMORPH.index(column) for column in asked]
-    places = _places(names, width, asked)
-    if places is None:
-        raise ValueError(f"{path} has {width} fields a line, such as {first!r}: {_SAY_WHICH}")
+    places = _places(names, width, asked, f"{path} has {width} fields a line, such as {first!r}")
     more = [(number, cells) for number, cells in fields if len(cells) > width]
     if more and columns is None:
-        what = f"have more than {width} fields"
-        raise _wrong_rows(str(path), more, len(fields), what)
+        raise _wrong_rows(str(path), more, len(fields), f"have more than {width} fields")
     heads = {names[place] for place in places if place < len(names)} & {*_WORDS, *_TAGS}
     is_header = len(heads) == 2 or bool(asked and set(asked) & set(names))
     rows = [
@@ -284,11 +238,44 @@ def _rows_of_file(path: Any, columns: Sequence[Any] | None) -> list[_Row]:
     return rows
 
 
-def _other_format(path: Any, lines: Sequence[tuple[int, str]]) -> str:
-    """Which other format the first lines of a file have, and the way in; empty if none is known."""
+def _fields_of(
+    name: str, lines: Sequence[tuple[int, str]], is_said: bool
+) -> list[tuple[int, list[str]]]:
+    """The fields of numbered lines; without those that are empty at the end of a line.
+
+    A tab stands between them, or what comes first in most lines of the others.
+    """
+    firsts = Counter(
+        "\t" if "\t" in line else (re.search("[;,]", line) or "\t")[0] for _, line in lines
+    )
+    mark = max(firsts, key=firsts.__getitem__, default="\t")
+    without = [(number, line.strip()) for number, line in lines if mark not in line]
+    if without or not is_said:
+        _refuse_other_formats(name, lines)
+    if without:
+        what = f"are not a word, {_MARKS[mark]}, and its tags"
+        raise _wrong_rows(name, without, len(lines), what)
+    # Among tabs a quote alone is a word, unless all that are there stand around cells.
+    cells_of_tabs = [cell for _, line in lines for cell in line.split("\t") if cell[:1] == '"']
+    is_quoted = mark != "\t" or all(len(c) > 2 and c[-1] == '"' for c in cells_of_tabs)
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    fields = [
+        (number, [cell.strip(" ") for cell in cells])
+        for number, line in lines
+        for cells in csv.reader([line], delimiter=mark, quoting=quoting)
+    ]
+    for _, cells in fields:
+        while len(cells) > 2 and not cells[-1]:
+            cells.pop()
+    return fields
+
+
+def _refuse_other_formats(name: str, lines: Sequence[tuple[int, str]]) -> None:
+    """Raise where the first lines of a file are of a format that has another way in."""
     text = "\n".join(line for _, line in lines[:50])
-    ways = (way for pattern, way in _OTHER_FORMATS if re.search(pattern, text, re.MULTILINE))
-    return next((f"looks like {way.format(path=repr(str(path)))}" for way in ways), "")
+    for pattern, way in _OTHER_FORMATS.items():
+        if re.search(pattern, text, re.MULTILINE):
+            raise ValueError(f"{name} looks like {way.replace('{path}', repr(name))}")
 
 
 def _plain_name(column: Any) -> Any:
@@ -296,40 +283,25 @@ def _plain_name(column: Any) -> Any:
     return re.sub(r"[\W_]", "", column.casefold()) if isinstance(column, str) else column
 
 
-def _is_bundle(features: str) -> bool:
-    """Whether a field looks like UniMorph's: ``V;IND;PRS``, or ``ADV``."""
-    return ";" in features or features.isupper()
-
-
-def _mark_of(lines: Sequence[str]) -> str:
-    """What stands between the columns: a tab, or what comes first in most lines of the others."""
-    if 2 * sum("\t" in line for line in lines) > len(lines):
-        return "\t"
-    firsts = Counter(found[0] for line in lines if (found := re.search("[;,]", line)))
-    mark, n = firsts.most_common(1)[0] if firsts else ("\t", 0)
-    return mark if 2 * n > len(lines) else "\t"
-
-
 def _places(
-    names: Sequence[Any], width: int, columns: Sequence[Any] | None
-) -> tuple[int, int] | None:
-    """Where words and tags are; None where nothing tells. A file's names are those of a header."""
+    names: Sequence[Any], width: int, columns: Sequence[Any] | None, what: str
+) -> tuple[int, int]:
+    """Where words and tags are; ValueError where nothing tells. A file's names are its first line.
+
+    One usual name tells the other of two columns, where it is in its place.
+    """
+    texts = [_plain_name(str(name)) for name in names]
+    found = [[i for i, text in enumerate(texts) if text in usual] for usual in (_WORDS, _TAGS)]
     if columns is not None:
         found = [
-            names.index(column) if column in names else column
-            for column in columns
-            if column in names or (isinstance(column, int) and -1 < column < width)
+            [names.index(name)] if name in names else [name] * (name in range(width))
+            for name in columns
         ]
-        return (found[0], found[1]) if len(found) == 2 else None
-    texts = [_plain_name(str(name)) for name in names]
-    of_words, of_tags = (
-        [i for i, text in enumerate(texts) if text in usual] for usual in (_WORDS, _TAGS)
-    )
-    if len(of_words) == len(of_tags) == 1:
-        return of_words[0], of_tags[0]
-    # One name that is known tells the other, where it is in its place.
-    is_odd = of_words not in ([], [0]) or of_tags not in ([], [1])
-    return None if width != 2 or is_odd else (0, 1)
+    elif width == 2 and [] in found and found[0] in ([], [0]) and found[1] in ([], [1]):
+        found = [[0], [1]]
+    if list(map(len, found)) != [1, 1]:
+        raise ValueError(f"{what}: {_SAY_WHICH}")
+    return found[0][0], found[1][0]
 
 
 def _tags_in(name: str, texts: Counter[str]) -> dict[str, tuple[str, ...]]:
