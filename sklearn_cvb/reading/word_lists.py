@@ -326,13 +326,13 @@ def _tags_in(name: str, texts: Counter[str]) -> dict[str, tuple[str, ...]]:
         elif "=" not in piece and (found := _JOINED.search(piece)):
             unclear[piece] = found[0]
     if unclear:
-        some, mark = list(unclear)[:5], next(iter(unclear.values()))
-        what = "blanks" if mark == " " else f"{mark!r}"
+        mark = next(iter(unclear.values()))
         cure = f"separator={mark!r}, or what else stands between tags, such as ',', or "
         if mark == ":":
             cure = "how often each tag was seen in a dict, {'duck': {'NOUN': 3, 'VERB': 1}}, or "
         raise ValueError(
-            f"{name}: {what} may be between tags or within one in {len(unclear)} entries, such as "
-            f"{some!r}: say {cure}separator='' where each entry is one tag"
+            f"{name}: {'blanks' if mark == ' ' else repr(mark)} may be between tags or within one "
+            f"in {len(unclear)} entries, such as {list(unclear)[:5]!r}: say {cure}separator='' "
+            "where each entry is one tag"
         )
     return {text: tuple(tag for piece in pieces[text] for tag in parts[piece]) for text in texts}
