@@ -126,7 +126,9 @@ def split_by(frame: Any, by: Any, columns: Any = None, *, time: Any = None) -> F
         rows = {key: own[np.argsort(place[own])] for key, own in rows.items()}
     # Rows are taken once, and then cut: to take those of each sequence costs two times as much.
     in_turn = table[np.concatenate([_NOTHING, *rows.values()]).astype(int)]
-    cut = in_turn.get_column(columns) if taken is None else in_turn[:, taken]
+    # By place, for a name may be a number.
+    places = [names.index(name) for name in taken or ()]
+    cut = in_turn.get_column(columns) if taken is None else in_turn[:, places]
     ends = np.cumsum([0, *map(len, rows.values())]).tolist()
     return _cut((cut[begin:end].to_native() for begin, end in pairwise(ends)), rows)
 

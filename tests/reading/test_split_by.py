@@ -111,6 +111,10 @@ def test_columns_may_be_numbered_and_what_was_cut_can_be_pickled():
     assert again.names == X.names
     assert again.to_rows([[5, 7], [6]]).tolist() == [5, 6, 7]
     assert [one[1].tolist() for one in again] == [[5, 7], [6]]
+    # Such names are no places.
+    frame = pd.DataFrame({2: [10, 11], 0: [1, 1], 1: [5, 6]})
+    assert [one.columns.tolist() for one in split_by(frame, by=0)] == [[2, 1]]
+    assert split_by(frame, by=0, columns=[2])[0][2].tolist() == [10, 11]
 
 
 def test_what_cannot_be_cut():
