@@ -250,9 +250,7 @@ def as_array(types: Sequence[Any]) -> np.ndarray:
         numeric = _as_numbers(types)
         if numeric is not None:
             return numeric
-    array = np.empty(len(types), dtype=object)
-    array[:] = types
-    return array
+    return object_array(types)
 
 
 def _as_numbers(values: list[Any]) -> np.ndarray | None:
@@ -588,13 +586,11 @@ def _symbols_or_columns(X: Any) -> np.ndarray:
         raise ValueError("X must have one column of symbols, got rows of several lengths") from None
     if tokens.ndim == 2 and tokens.shape[1] == 1:
         tokens = tokens[:, 0]
-    if tokens.ndim == 2 and tokens.dtype.kind not in "biuf":
-        raise ValueError(
-            f"X must have one column of symbols, or several of numbers, got shape {tokens.shape}"
-        )
-    if tokens.ndim not in (1, 2):
-        raise ValueError(f"X must have one axis of steps and columns, got shape {tokens.shape}")
-    return tokens
+    if tokens.ndim == 1 or (tokens.ndim == 2 and tokens.dtype.kind in "biuf"):
+        return tokens
+    raise ValueError(
+        f"X must have one column of symbols, or several of numbers, got shape {tokens.shape}"
+    )
 
 
 # What sequences come in: lists, arrays, columns of frames, also of other libraries, read as lists.
