@@ -35,6 +35,7 @@ from sklearn_cvb.estimators.parameters import (
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import Corpus, arrange, as_list
+from sklearn_cvb.reading.events import refuse_bare_frame
 from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, check_choice
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
 
@@ -340,6 +341,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         if not to_fit:
             # Columns of a table are steps: those of other sequences are no features of its.
             before = learned_of(self) if learned is None else learned
+            refuse_bare_frame(X, before.extra.numeric.columns.names)
             to_fit = not before.extra.numeric.is_table
         return checked_rows(self, X, to_fit=to_fit)
 
@@ -349,12 +351,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         observation = self._observation(to_fit=True)
         observation.check()
         reading = observation.read(self._checked_input(X, to_fit=True), y, streams=streams)
-        if self.supervision == "none" == self._fields["supervision"].default and (
-            y is not None and _holds_states(y)
-        ):
-            # Labels of whole sequences are there for scores, as scikit-learn has it.
+        is_default = self.supervision == "none" == self._fields["supervision"].default
+        if is_default and (_holds_names(y) or _holds_states(y)):
             why = (
-                "y is ignored: set supervision='y' to learn from the states in it, or leave it out"
+                "y is ignored: set supervision='y' to learn from states of steps; what learns from "
+                "a label for each sequence is HMMClassifier"
             )
             reading = reading._replace(messages=(*reading.messages, why))
         return reading
@@ -688,6 +689,21 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         weighted = self._read_again(learned, X, means=True)
         return [weighted], [prediction.mean_transitions(learned)], [learned.extra.numeric.point]
 
+    @without_lengths
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and return what `transform` gives.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`; labels of whole sequences are for later steps of a pipeline.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        return super().fit_transform(X, None if _holds_names(y) else y)
+
     def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.
 
@@ -802,3 +818,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 def _holds_states(y: Any) -> bool:
     """Whether `y` has states of steps, and not a label for each sequence."""
     return any(as_list(states) is not None for states in as_list(y) or ())
+
+
+def _holds_names(y: Any) -> bool:
+    """Whether `y` has names of classes; numbers may be targets, which scikit-learn hands on."""
+    return any(isinstance(label, str) for label in as_list(y) or ())

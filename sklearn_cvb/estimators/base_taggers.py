@@ -19,6 +19,7 @@ from sklearn_cvb.estimators.base_hmm import (
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
+from sklearn_cvb.reading.unknown_tokens import NEARLY_NONE
 from sklearn_cvb.reading.validation import StrOptions, warn
 from sklearn_cvb.reading.word_lists import WORD_LISTS
 from sklearn_cvb.settings import Symbols, TagDictionary
@@ -118,10 +119,17 @@ class BaseHMMTagger(TagFields, BaseHMM):
         learned = learned_of(self)
         weighted, knowledge = self._read_again(learned, X), learned.words
         given = tags.labels_of(y, weighted.corpus, knowledge.vocabulary)
-        warn(tags.cautions_of_tags(knowledge, given))
         labels = tags.encode_labels(knowledge.legal.states, given)
         path, _ = weighted.best_path()
-        known = labels != -1
+        known, lost = labels != -1, np.flatnonzero(labels == -2)
+        cautions = tags.cautions_of_tags(knowledge, given)
+        if not cautions and len(lost) > NEARLY_NONE * known.sum():
+            names = sorted({str(given[i]) for i in lost.tolist()})
+            cautions = [
+                f"{len(lost)} of {known.sum()} tags of y are none of classes_, and count as wrong: "
+                f"{', '.join(map(repr, names[:5]))}"
+            ]
+        warn(cautions)
         if not known.any():
             raise ValueError("y holds no known tag to score against")
         return float(np.mean(path[known] == labels[known]))

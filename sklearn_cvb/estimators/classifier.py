@@ -103,8 +103,8 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
         Raises
         ------
         ValueError
-            If there is not one label for each sequence; if a model cannot learn from its class,
-            which the message names.
+            If there is not one label for each sequence, or a single class; if a model cannot learn
+            from its class, which the message names.
         """
         if y is None:
             raise ValueError(
@@ -125,6 +125,11 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
         names = classes.tolist()
         if not len(classes):
             raise ValueError("Found array with 0 sample(s): X holds no sequence")
+        if len(classes) == 1:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes in the data, but y "
+                f"holds only one class: {names[0]!r}"
+            )
         counts = np.bincount(codes)
         log_prior = self._log_prior(counts)
         model, X = knowing_all(self.estimator, X)

@@ -191,8 +191,11 @@ def unhashable_error(values: list[Any], starts: np.ndarray, kind: str = "token")
     """The error that names the first of the flat values that has no hash."""
     for position, value in enumerate(values):
         if not is_hashable(value):
-            is_deeper = kind == "token" and isinstance(value, list)
-            deeper = " (X is a list of sequences, not of batches)" if is_deeper else ""
+            deeper = ""
+            if kind == "token" and isinstance(value, list):
+                deeper = " (X is a list of sequences, not of batches)"
+            if hasattr(value, "to_list"):
+                deeper = "; if X is what groupby gives, pass X.agg(list)"
             return TypeError(
                 f"{kind} {short_repr(value)} ({place_text(position, starts)}) is not hashable: the "
                 "argument must be a hashable value such as a string or a number" + deeper

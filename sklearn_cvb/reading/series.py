@@ -285,8 +285,7 @@ def _are_words(X: Any, columns: Any) -> bool:
     if not (isinstance(X, np.ndarray) and _holds_text(X, "X")):
         return False
     is_known = isinstance(columns, FittedColumns)
-    known = columns if is_known else columns_to_fit(list(X), columns)
-    return bool(known.categories) and len(known.names or "1") == 1
+    return bool((columns if is_known else columns_to_fit(list(X), columns)).categories)
 
 
 def _holds_text(values: Any, name: str) -> bool:
@@ -433,10 +432,11 @@ def _with_codes(sample: Any, name: str, of: Categories, names: list[Any] | None)
     """Values with codes in the place of labels; what is missing stays so."""
     table = as_objects(sample, name)
     for column, labels in of.items():
-        place_in = place_of_column(column, names)
-        # Who gives other columns is told when all are known.
-        if place_in >= table.shape[1] or (names is not None and len(names) != table.shape[1]):
-            continue
+        place_in, width = place_of_column(column, names), table.shape[1]
+        if place_in >= width or (names is not None and len(names) != width):
+            of = f"column {place_in} of others holds text" if names is None else f"others {names!r}"
+            one = "; where X is one sequence, pass [X]" * (np.ndim(sample) == 1)
+            raise ValueError(f"{name} has {width} column{'s' * (width > 1)}, but {of}{one}")
         codes = {label: code for code, label in enumerate(labels)}
         table[:, place_in] = [
             value if is_missing(value) else _code(value, codes, labels, name, column)
@@ -569,9 +569,8 @@ def _number(value: Any, name: str, column: Any = None) -> float:
             "values are missing"
         )
     raise kind(
-        f"{name} holds {short_repr(value)} ({why}), but its emissions are numbers: {_FORM}"
-        f"{', [X] if X is one,' * (name == 'X')} with NaN where "
-        "values are missing, or set emission='categorical' for symbols"
+        f"{name} holds {short_repr(value)} ({why}), but its emissions are numbers: {_FORM} with "
+        "NaN where values are missing, or set emission='categorical' for symbols"
     )
 
 
