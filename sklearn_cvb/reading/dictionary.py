@@ -65,11 +65,10 @@ _BETWEEN_TAGS = re.compile(r"[\s,;|/+&]+")
 
 def tags_of(entry: Any) -> tuple[Any, ...]:
     """The tags of one dictionary entry; a single tag may stand without a list."""
-    if isinstance(entry, list | tuple):
-        return tuple(entry)
     if isinstance(entry, str | bytes) or not hasattr(entry, "__iter__"):
         return (entry,)
-    return tuple(entry if isinstance(entry, Mapping | Set) else as_list(entry) or ())
+    is_plain = isinstance(entry, list | tuple | Mapping | Set)
+    return tuple(entry if is_plain else as_list(entry) or ())
 
 
 def is_weighted(entry: Any) -> bool:
@@ -118,13 +117,11 @@ def cautions_of_entries(tag_dictionary: Mapping[Any, Any], tags: Collection[Any]
             f"tag_dictionary gives {len(words)} words a text that is read as one tag, but looks "
             f"like several: {word!r} has {entry!r}; for several tags write {parts[entry]!r}"
         )
-    alike: dict[str, list[Any]] = {}
-    for tag in tags:
-        if isinstance(tag, str):
-            alike.setdefault(tag.strip().casefold(), []).append(tag)
-    some = [repr(tag) for same in alike.values() if len(same) > 1 for tag in same]
-    if some:
-        names = ", ".join(some[:10])
+    plain = {tag: tag.strip().casefold() for tag in tags if isinstance(tag, str)}
+    uses = Counter(plain.values())
+    alike = sorted((tag for tag in plain if uses[plain[tag]] > 1), key=plain.__getitem__)
+    if alike:
+        names = ", ".join(map(repr, alike[:10]))
         told.append(f"tags of tag_dictionary differ by case or blanks alone: {names}")
     return told
 
@@ -171,11 +168,7 @@ def _tags_checked(word: Hashable, entry: Any) -> tuple[Any, ...]:
     is_known = isinstance(entry, list | tuple | str | bytes | Mapping | Set)
     can_be = is_known or not hasattr(entry, "__iter__") or as_list(entry) is not None
     tags = tags_of(entry)
-    try:
-        hash(tags)
-    except TypeError:
-        can_be = False
-    if not can_be:
+    if not can_be or not is_hashable(tags):
         raise TypeError(
             f"tag_dictionary[{word!r}] is {short_repr(entry)}: an entry is a tag, a list of tags, "
             'or a dict that says how often each tag was seen, such as {"NOUN": 3, "VERB": 1}'
@@ -374,10 +367,8 @@ def tag_dictionary_from(
     {'a': ('X', 'Y')}
     """
     # A table says itself what its entries are.
-    entries_of = getattr(sentences, "entries", None)
-    if callable(entries_of):
-        entries: dict[Any, Any] = entries_of()
-        return entries
+    if callable(entries := getattr(sentences, "entries", None)):
+        return dict(entries())
     if not 0.0 <= min_share <= 1.0:
         raise ValueError(f"min_share must be a number from 0 to 1, got {min_share!r}")
     # Pairs first, in one go: there are far more tokens than pairs.

@@ -434,9 +434,11 @@ def _with_codes(sample: Any, name: str, of: Categories, names: list[Any] | None)
     for column, labels in of.items():
         place_in, width = place_of_column(column, names), table.shape[1]
         if place_in >= width or (names is not None and len(names) != width):
-            of = f"column {place_in} of others holds text" if names is None else f"others {names!r}"
+            others = (
+                f"column {place_in} of others holds text" if names is None else f"others {names!r}"
+            )
             one = "; where X is one sequence, pass [X]" * (np.ndim(sample) == 1)
-            raise ValueError(f"{name} has {width} column{'s' * (width > 1)}, but {of}{one}")
+            raise ValueError(f"{name} has {width} column{'s' * (width > 1)}, but {others}{one}")
         codes = {label: code for code, label in enumerate(labels)}
         table[:, place_in] = [
             value if is_missing(value) else _code(value, codes, labels, name, column)
@@ -561,29 +563,27 @@ def _number(value: Any, name: str, column: Any = None) -> float:
         kind, why = ValueError, "too large for float64"
     except (TypeError, ValueError) as error:
         kind, why = TypeError, str(error)
+    told = f"{name} holds {short_repr(value)} ({why})"
     if column is not None:
         raise kind(
-            f"{name} holds {short_repr(value)} ({why}) in column {column!r}, but emissions are "
-            "numbers: name it as categories, Columns([..., (Categorical(), [...])]) (and tell "
-            "from_parameters its labels), leave it out, or turn it into numbers, with NaN where "
-            "values are missing"
+            f"{told} in column {column!r}, but emissions are numbers: name it as categories, "
+            "Columns([..., (Categorical(), [...])]) (and tell from_parameters its labels), leave "
+            "it out, or turn it into numbers, with NaN where values are missing"
         )
     raise kind(
-        f"{name} holds {short_repr(value)} ({why}), but its emissions are numbers: {_FORM} with "
-        "NaN where values are missing, or set emission='categorical' for symbols"
+        f"{told}, but its emissions are numbers: {_FORM} with NaN where values are missing, or set "
+        "emission='categorical' for symbols"
     )
 
 
 def _common_names(samples: list[Any]) -> list[Any] | None:
     """Column names of frames, which must be the same in all of them."""
-    first, at = None, 0
-    for i, sample in enumerate(samples):
-        if hasattr(sample, "columns"):
-            names = names_of_columns(sample)
-            first, at = (names, i) if first is None else (first, at)
-            if names != first:
-                raise ValueError(
-                    f"X[{i}] has columns {names!r}, but X[{at}] has {first!r}: columns must have "
-                    "the same names in the same order"
-                )
+    named = {i: names_of_columns(x) for i, x in enumerate(samples) if hasattr(x, "columns")}
+    at, first = next(iter(named.items()), (0, None))
+    for i, names in named.items():
+        if names != first:
+            raise ValueError(
+                f"X[{i}] has columns {names!r}, but X[{at}] has {first!r}: columns must have the "
+                "same names in the same order"
+            )
     return first

@@ -5,8 +5,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from sklearn_cvb.messages import warn
 from sklearn_cvb.reading.corpus import (
@@ -74,14 +73,6 @@ def entries_of(value: Any) -> dict[Any, Any]:
     return value or {} if isinstance(value, dict | None) else read_dictionary(value)
 
 
-class _Row(NamedTuple):
-    """A word and its tags as they stand in a row, from 1."""
-
-    number: int
-    word: Any
-    tags: Any
-
-
 def read_dictionary(
     source: Any, *, columns: Sequence[Any] | None = None, separator: str | None = None
 ) -> dict[Any, tuple[Any, ...]]:
@@ -144,26 +135,27 @@ def read_dictionary(
     if hasattr(source, "columns"):
         rows = _rows_of_frame(source, columns)
     elif hasattr(source, "items"):
-        rows = [_Row(number, *pair) for number, pair in enumerate(source.items(), 1)]
+        rows = list(enumerate(source.items(), 1))
     elif isinstance(source, str | os.PathLike):
         name, rows = str(source), _rows_of_file(source, columns)
     else:
         raise TypeError(f"source is {short_repr(source)}: pass a path, a table or a Series")
-    wrong, what = [row for row in rows if _is_nothing(row.word) or _is_nothing(row.tags)], _EMPTY
+    pairs = [cells for _, cells in rows]
+    wrong, what = [row for row in rows if any(map(_is_nothing, row[1]))], _EMPTY
     if not wrong and columns is None:
-        wrong, what = [row for row in rows if _is_number(row.tags)], _NUMBERS
+        wrong, what = [row for row in rows if _NUMBER.fullmatch(str(row[1][1]).strip())], _NUMBERS
         wrong *= 2 * len(wrong) > len(rows)
     if wrong:
-        raise _wrong_rows(name, [(row.number, row[1:]) for row in wrong], len(rows), what)
-    texts = Counter(row.tags for row in rows if isinstance(row.tags, str))
-    if any(isinstance(row.tags, Mapping) for row in rows):
-        return {word: tags for _, word, tags in rows}  # how often each tag was seen
+        raise _wrong_rows(name, wrong, len(rows), what)
+    texts = Counter(tags for _, tags in pairs if isinstance(tags, str))
+    if any(isinstance(tags, Mapping) for _, tags in pairs):
+        return dict(pairs)  # how often each tag was seen
     if separator is None:
         tags_in = _tags_in(name, texts)
     else:
         tags_in = {text: _parts(text, separator) if separator else (text,) for text in texts}
     entries: dict[Any, set[Any]] = {}
-    for _, word, tags in rows:
+    for word, tags in pairs:
         found = tags_in[tags] if isinstance(tags, str) else tags_of(tags)
         entries.setdefault(word, set()).update(found)
     return {word: tuple(sorted_types(tags)) for word, tags in entries.items()}
@@ -182,30 +174,23 @@ def _is_nothing(value: Any) -> bool:
     return not value.strip() if isinstance(value, str) else is_missing(value)
 
 
-def _is_number(value: Any) -> bool:
-    """Whether a cell holds a number, which may be text."""
-    if isinstance(value, str):
-        return _NUMBER.fullmatch(value.strip()) is not None
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
 def _wrong_rows(name: str, rows: Sequence[tuple[int, Any]], n: int, what: str) -> ValueError:
     """What is wrong with some of n rows."""
     shown = ", ".join(f"{number}: {short_repr(cells)}" for number, cells in rows[:5])
     return ValueError(f"{name}: {len(rows)} of {n} lines {what}: line {shown}")
 
 
-def _rows_of_frame(frame: Any, columns: Sequence[Any] | None) -> list[_Row]:
+def _rows_of_frame(frame: Any, columns: Sequence[Any] | None) -> list[Any]:
     """The words and tags of a table."""
     names = unique_names_of_columns(frame, "the table")
     what = f"the table has the columns {short_repr(names)}"
     head = tuple(names[place] for place in _places(names, len(names), columns, what))
-    cells = zip(*(as_list(frame[name]) or [] for name in head), strict=True)
+    pairs = zip(*(as_list(frame[name]) or [] for name in head), strict=True)
     # Of tables that were joined each may have its own header.
-    return [_Row(number, *row) for number, row in enumerate(cells, 1) if row != head]
+    return [row for row in enumerate(pairs, 1) if row[1] != head]
 
 
-def _rows_of_file(path: Any, columns: Sequence[Any] | None) -> list[_Row]:
+def _rows_of_file(path: Any, columns: Sequence[Any] | None) -> list[Any]:
     """The words and tags of a text file."""
     lines = [(number, line.strip("\r\n")) for number, line in text_lines(path) if line.strip()]
     fields = _fields_of(str(path), lines, columns is not None)
@@ -226,13 +211,13 @@ def _rows_of_file(path: Any, columns: Sequence[Any] | None) -> list[_Row]:
     heads = {names[place] for place in places if place < len(names)} & {*_WORDS, *_TAGS}
     is_header = len(heads) == 2 or bool(asked and set(asked) & set(names))
     rows = [
-        _Row(number, *(cells[place] if place < len(cells) else "" for place in places))
+        (number, tuple(cells[place] if place < len(cells) else "" for place in places))
         for number, cells in fields
         # Of files that were joined each may have its own.
         if not is_header or list(map(_plain_name, cells)) != names
     ]
-    once = [tag for tag, n in Counter(row.tags for row in rows).items() if n == 1]
-    if not is_header and (heads or (len(rows) >= _MANY and once == [rows[0].tags])):
+    once = [tag for tag, n in Counter(tags for _, (_, tags) in rows).items() if n == 1]
+    if not is_header and (heads or (len(rows) >= _MANY and once == [rows[0][1][1]])):
         head = tuple(first[place] for place in places)
         warn([f"{path}: is the first line, {head!r}, a header? Then name it, columns={head!r}"])
     return rows
