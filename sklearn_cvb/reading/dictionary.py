@@ -1,6 +1,7 @@
 """Tag dictionaries: checked, looked up, how often each tag was seen, and where to get them."""
 
 import math
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import (
@@ -44,6 +45,23 @@ if TYPE_CHECKING:
 # A dictionary covers nothing to speak of below this share of the tokens.
 _HARDLY = 0.01
 
+# What entries may have wrong.
+_NO_TAG = (
+    "lists no tag for {}: leave a word out to allow any tag, or build the dictionary with "
+    "tag_dictionary_from"
+)
+_MISSING = (
+    "lists None or NaN as a tag of {}, which stand for unknown tags: leave a word out to allow any "
+    "tag"
+)
+_NO_WEIGHTS = (
+    "gives weights that are negative, not finite, not numbers or all zero to {}: a weight says how "
+    "often a tag was seen"
+)
+
+# What stands between tags where several are written as one text.
+_BETWEEN_TAGS = re.compile(r"[\s,;|/+&]+")
+
 
 def tags_of(entry: Any) -> tuple[Any, ...]:
     """The tags of one dictionary entry; a single tag may stand without a list."""
@@ -61,49 +79,44 @@ def is_weighted(entry: Any) -> bool:
 
 def check_dictionary(tag_dictionary: Mapping[Any, Any]) -> None:
     """Raise where an entry of the dictionary holds no tags, or has impossible weights."""
-    empty, lacking, wrong = [], [], []
+    wrong: dict[str, list[Any]] = {fault: [] for fault in (_NO_TAG, _MISSING, _NO_WEIGHTS)}
     # Many words have the same tags, which are looked at once.
     lack: dict[tuple[Any, ...], bool] = {}
     for word, entry in tag_dictionary.items():
         tags = _tags_checked(word, entry)
         if entry is None or not tags:
-            empty.append(word)
+            wrong[_NO_TAG].append(word)
         if tags not in lack:
             lack[tags] = any(map(is_missing, tags))
         if lack[tags]:
-            lacking.append(word)
+            wrong[_MISSING].append(word)
         if is_weighted(entry) and not _can_be_shared(entry.values()):
-            wrong.append(word)
-    if empty:
-        raise ValueError(
-            f"tag_dictionary lists no tag for {empty[:5]!r} ({len(empty)} words): leave a word "
-            "out to allow any tag, or build the dictionary with tag_dictionary_from"
-        )
-    if lacking:
-        raise ValueError(
-            f"tag_dictionary lists None or NaN as a tag of {lacking[:5]!r} ({len(lacking)} words), "
-            "which stand for unknown tags: leave a word out to allow any tag"
-        )
-    if wrong:
-        raise ValueError(
-            f"tag_dictionary gives weights that are negative, not finite, not numbers or all zero "
-            f"to {wrong[:5]!r} ({len(wrong)} words): a weight says how often a tag was seen"
-        )
+            wrong[_NO_WEIGHTS].append(word)
+    for fault, words in wrong.items():
+        if words:
+            some = f"{words[:5]!r} ({len(words)} words)"
+            raise ValueError(f"tag_dictionary {fault.format(some)}")
 
 
-def entries_with_blanks(tag_dictionary: Mapping[Any, Any]) -> str:
-    """The warning of texts that look like several tags, but are one; empty without any."""
-    odd = {
-        word: entry
-        for word, entry in tag_dictionary.items()
-        if isinstance(entry, str) and len(entry.split()) > 1
+def entries_of_several_tags(tag_dictionary: Mapping[Any, Any], tags: Collection[Any]) -> str:
+    """The warning of texts that look like several tags, but are one; empty without any.
+
+    Blanks separate them, and other marks where all that they separate are tags of other words.
+    """
+    texts = {entry for entry in tag_dictionary.values() if isinstance(entry, str)}
+    cut = {text: list(filter(None, _BETWEEN_TAGS.split(text))) for text in texts}
+    several = {
+        text: parts
+        for text, parts in cut.items()
+        if len(text.split()) > 1 or (len(set(parts)) > 1 and set(parts) <= set(tags))
     }
+    odd = {word: e for word, e in tag_dictionary.items() if isinstance(e, str) and e in several}
     if not odd:
         return ""
     word, entry = next(iter(odd.items()))
     return (
-        f"tag_dictionary gives {len(odd)} words a text with blanks, which is one tag: "
-        f"{word!r} has {entry!r}; for several tags write {entry.split()!r}"
+        f"tag_dictionary gives {len(odd)} words a text that is read as one tag, but looks like "
+        f"several: {word!r} has {entry!r}; for several tags write {several[entry]!r}"
     )
 
 
@@ -187,15 +200,13 @@ def check_unknown_tags(unknown_tags: Any) -> list[Any]:
 
 def _can_be_shared(weights: Collection[Any]) -> bool:
     """Whether weights are finite numbers, none negative and not all zero."""
+    if not all(isinstance(weight, Real) for weight in weights):
+        return False
     try:
-        numbers = [float(weight) for weight in weights if isinstance(weight, Real)]
+        numbers = list(map(float, weights))
     except OverflowError:
         return False
-    return (
-        len(numbers) == len(weights)
-        and all(number >= 0 for number in numbers)
-        and 0 < sum(numbers) < math.inf
-    )
+    return min(numbers, default=0.0) >= 0 and 0 < sum(numbers) < math.inf
 
 
 class Coverage(NamedTuple):

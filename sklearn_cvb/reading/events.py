@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_cvb.reading.corpus import is_missing, names_of_columns
+from sklearn_cvb.reading.corpus import as_list, is_missing, names_of_columns
 
 # Of fewer rows, columns of mixed symbols may be of one kind each by chance.
 _FEW_ROWS = 4
@@ -45,7 +45,7 @@ def cautions_of_events(X: Any, what: str) -> tuple[str, ...]:
     n_rows, width = shape
     if what == "numbers" or not 1 < width <= _HANDFUL or n_rows < _ROWS_FOR_EACH * width:
         return ()
-    own = [set(filterfalse(is_missing, set(_values_of(one)))) for one in columns.values()]
+    own = [set(filterfalse(is_missing, set(as_list(one) or ()))) for one in columns.values()]
     if not all(own) or len(set().union(*own)) < sum(map(len, own)):
         return ()
     return (
@@ -79,11 +79,6 @@ def columns_of(X: Any) -> dict[Any, Any]:
     return dict(enumerate(np.asarray(X).T))
 
 
-def _values_of(column: Any) -> list[Any]:
-    found: list[Any] = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
-    return found
-
-
 def _kinds_of(column: Any) -> set[str]:
     """The kinds of the values that are there."""
     dtype = column.dtype
@@ -91,7 +86,7 @@ def _kinds_of(column: Any) -> set[str]:
     if dtype.kind in "biuf" if isinstance(dtype, np.dtype) else dtype.is_numeric():
         is_there = isinstance(column, np.ndarray) or column.null_count() < len(column)
         return {"numbers"} if is_there else set()
-    values = _values_of(column)
+    values = as_list(column) or []
     return {
         next((kind for kind, types in _KINDS.items() if issubclass(own, types)), own.__name__)
         for own in set(map(type, values))
@@ -106,7 +101,7 @@ def _cure(X: Any, columns: Mapping[Any, Any], what: str) -> str:
     """
     kinds = {name: _kinds_of(own) for name, own in columns.items()}
     named = [name for name, own in kinds.items() if own not in ({"times"}, set())]
-    n_different = {name: len(set(_values_of(columns[name]))) for name in named}
+    n_different = {name: len(set(as_list(columns[name]) or ())) for name in named}
     taken: Any = next((name for name in reversed(named) if kinds[name] == {"text"}), named[-1])
     few = (name for name in named if name != taken and 2 * n_different[name] <= len(X))
     by = next(few, None)

@@ -456,7 +456,7 @@ def test_lengths_that_do_not_fit():
     fails(ValueError, "sum to the number of steps (3)", split_by_lengths, [1, 2, 3], [3, 0])
     message = "X must have one column of symbols, or several of numbers, got shape (3, 2)"
     fails(ValueError, message, split_by_lengths, np.full((3, 2), "a"), [3])
-    message = "X must have one axis of steps and columns, got shape (3, 2, 1)"
+    message = "X must have one column of symbols, or several of numbers, got shape (3, 2, 1)"
     fails(ValueError, message, split_by_lengths, np.ones((3, 2, 1)), [3])
 
 
