@@ -279,7 +279,7 @@ def plot_forecast(
     ax.axvline(steps[-1] + pace / 2, color="grey", lw=0.8, ls=":")
     _describe_steps(ax, steps)
     ax.set(title="What comes next", ylabel=names[column])
-    legend_beside(ax, title="of what is drawn")
+    legend_beside(ax, title="share of draws")
     return ax
 
 

@@ -98,38 +98,35 @@ def check_dictionary(tag_dictionary: Mapping[Any, Any]) -> None:
             raise ValueError(f"tag_dictionary {fault.format(some)}")
 
 
-def entries_of_several_tags(tag_dictionary: Mapping[Any, Any], tags: Collection[Any]) -> str:
-    """The warning of texts that look like several tags, but are one; empty without any.
+def cautions_of_entries(tag_dictionary: Mapping[Any, Any], tags: Collection[Any]) -> list[str]:
+    """What is to be said of texts that look like several tags, and of tags that are nearly equal.
 
-    Blanks separate them, and other marks where all that they separate are tags of other words.
+    Blanks separate tags, and other marks where all that they separate are tags of other words.
     """
     texts = {entry for entry in tag_dictionary.values() if isinstance(entry, str)}
-    cut = {text: list(filter(None, _BETWEEN_TAGS.split(text))) for text in texts}
-    several = {
-        text: parts
-        for text, parts in cut.items()
-        if len(text.split()) > 1 or (len(set(parts)) > 1 and set(parts) <= set(tags))
+    parts = {text: list(filter(None, _BETWEEN_TAGS.split(text))) for text in texts}
+    odd = {
+        text
+        for text, own in parts.items()
+        if len(text.split()) > 1 or (len(set(own)) > 1 and set(own) <= set(tags))
     }
-    odd = {word: e for word, e in tag_dictionary.items() if isinstance(e, str) and e in several}
-    if not odd:
-        return ""
-    word, entry = next(iter(odd.items()))
-    return (
-        f"tag_dictionary gives {len(odd)} words a text that is read as one tag, but looks like "
-        f"several: {word!r} has {entry!r}; for several tags write {several[entry]!r}"
-    )
-
-
-def nearly_equal_tags(tags: Iterable[Any]) -> str:
-    """The warning of tags that are equal but for case and blanks; empty without any."""
+    told = []
+    if odd:
+        words = {w: e for w, e in tag_dictionary.items() if isinstance(e, str) and e in odd}
+        word, entry = next(iter(words.items()))
+        told.append(
+            f"tag_dictionary gives {len(words)} words a text that is read as one tag, but looks "
+            f"like several: {word!r} has {entry!r}; for several tags write {parts[entry]!r}"
+        )
     alike: dict[str, list[Any]] = {}
     for tag in tags:
         if isinstance(tag, str):
             alike.setdefault(tag.strip().casefold(), []).append(tag)
     some = [repr(tag) for same in alike.values() if len(same) > 1 for tag in same]
-    if not some:
-        return ""
-    return f"tags of tag_dictionary differ by case or blanks alone: {', '.join(some[:10])}"
+    if some:
+        names = ", ".join(some[:10])
+        told.append(f"tags of tag_dictionary differ by case or blanks alone: {names}")
+    return told
 
 
 def in_form_of(

@@ -45,13 +45,17 @@ def cautions_of_events(X: Any, what: str) -> tuple[str, ...]:
     n_rows, width = shape
     if what == "numbers" or not 1 < width <= _HANDFUL or n_rows < _ROWS_FOR_EACH * width:
         return ()
-    own = [set(filterfalse(is_missing, set(as_list(one) or ()))) for one in columns.values()]
+    values = [set(as_list(one) or ()) for one in columns.values()]
+    own = [set(filterfalse(is_missing, one)) for one in values]
     if not all(own) or len(set().union(*own)) < sum(map(len, own)):
         return ()
+    # In lists what is missing at the end of a row is a step.
+    is_padded = len(own[-1]) < len(values[-1])
+    lists = "without what is missing at their ends" if is_padded else "numpy.asarray(X).tolist()"
     return (
         f"each of the {n_rows} rows of X is read as a sequence of {width} symbols, and no symbol "
         f"is in two columns: are they events? {_cure(X, columns, what)}; to say that rows are "
-        "sequences pass lists of what is in them, numpy.asarray(X).tolist()",
+        f"sequences pass lists of what is in them, {lists}",
     )
 
 

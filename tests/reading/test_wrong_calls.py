@@ -48,7 +48,7 @@ REFUSED = {
     "a line": ("tagger", "predict", ["the dog"], r"split it into words with str.split"),
     "a column of words": ("chain", "fit", [LONG["word"]], r"X\[0\] is .* pass \[X\]"),
     "one frame": ("mixed", "predict", [SENSOR], r"pass \[X\] if its rows are one"),
-    "one array": ("mixed", "predict", [SENSOR.to_numpy()], r"X\[0\] has 1 column.* pass \[X\]"),
+    "one array": ("mixed", "predict", [SENSOR.to_numpy()], r"\['temp', 'mode'\]; .* pass \[X\]"),
     "a column of numbers": ("series", "fit", [NUMBERS["temp"]], r"pass \[X\] if it is one"),
     "other widths": ("series", "predict", [NUMBERS[["temp"]]], r"pass \[X\] if X is one"),
     "further columns": ("series", "predict", [[NUMBERS.assign(x=1.0)]], r"\['x'\] are new"),
