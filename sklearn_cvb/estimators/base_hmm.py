@@ -351,8 +351,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         observation = self._observation(to_fit=True)
         observation.check()
         reading = observation.read(self._checked_input(X, to_fit=True), y, streams=streams)
-        is_default = self.supervision == "none" == self._fields["supervision"].default
-        if is_default and (_holds_names(y) or _holds_states(y)):
+        if self.supervision == "none" == self._fields["supervision"].default and (
+            y is not None and (_holds_names(y) or _holds_states(y))
+        ):
             why = (
                 "y is ignored: set supervision='y' to learn from states of steps; what learns from "
                 "a label for each sequence is HMMClassifier"

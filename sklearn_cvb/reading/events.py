@@ -106,15 +106,15 @@ def _cure(X: Any, columns: Mapping[Any, Any], what: str) -> str:
     kinds = {name: _kinds_of(own) for name, own in columns.items()}
     named = [name for name, own in kinds.items() if own not in ({"times"}, set())]
     n_different = {name: len(set(as_list(columns[name]) or ())) for name in named}
-    taken: Any = next((name for name in reversed(named) if kinds[name] == {"text"}), named[-1])
-    few = (name for name in named if name != taken and 2 * n_different[name] <= len(X))
-    by = next(few, None)
+    others = [name for name in named if kinds[name] != {"numbers"}]
     if what == "numbers":
-        others = [name for name in named if kinds[name] != {"numbers"}]
         by = min(others or named, key=n_different.__getitem__)
-        taken = [name for name in named if name not in (by, *others)]
-    if by is None or taken == []:
-        by = taken if by is None else by
+        taken: Any = [name for name in named if name not in (by, *others)]
+    else:
+        taken = (others or named)[-1]
+        few = (name for name in named if name != taken and 2 * n_different[name] <= len(X))
+        by = next(few, taken)
+    if taken in ([], by):
         taken = [name for name in named if name != by] or [name for name in columns if name != by]
     times = [name for name, own in kinds.items() if own == {"times"} and taken != [name]]
     time = f", time={times[0]!r}" if len(times) == 1 else ""
