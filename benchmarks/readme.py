@@ -106,7 +106,7 @@ def with_seconds_of(before, found):
 
 def table(found):
     """The figures of the taggers as comma-separated text."""
-    lines = [["", "journal", "seconds a fit", "pocket English", "held out: known", "unknown"]]
+    lines = [["", "journal", "seconds per fit", "pocket English", "held out: known", "unknown"]]
     for title, row in found["journal"]["rows"].items():
         pocket = found["pocket English"]["rows"][title]["accuracy"]
         cells = (row[column] for column in ("known", "unknown"))
