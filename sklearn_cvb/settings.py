@@ -14,12 +14,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.reading.saved_values import SavesAttributes
 from sklearn_cvb.reading.validation import HasMethods, Interval, InvalidParameterError, StrOptions
 from sklearn_cvb.reading.word_lists import WORD_LISTS
+from sklearn_cvb.scikit_learn import BaseEstimator
 
 # Counts over a lower temperature may leave the range of float64.
 _LOWEST_TEMPERATURE = 1e-100

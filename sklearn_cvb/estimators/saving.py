@@ -3,11 +3,11 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from sklearn_cvb import version
 from sklearn_cvb.learning.learned import Learned, LearnedFields
 from sklearn_cvb.reading.saved_values import loaded, saved
+from sklearn_cvb.scikit_learn import BaseEstimator
 
 
 class VersionedPickle(BaseEstimator):

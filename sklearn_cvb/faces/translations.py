@@ -54,7 +54,7 @@ class ForeignAttribute:
     def __init__(self, name: str) -> None:
         self.name = name
         here = f"what hmmlearn calls {name} is here {ATTRIBUTES.get(name)}"
-        self.cure = OTHERS.get(name, here)
+        self.cure: str = OTHERS.get(name, here)
 
     def __get__(self, model: Any, kind: type) -> Any:
         if model is None:

@@ -254,7 +254,8 @@ class InParts:
     is_in_parts = True
 
     def __init__(self, summaries: list[PartSummary], source: Source) -> None:
-        self.summaries, self.source = summaries, source
+        self.summaries: list[PartSummary] = summaries
+        self.source: Source = source
         self.n_sequences: int = sum(one.n_sequences for one in summaries)
         self.n_tokens: int = sum(one.n_tokens for one in summaries)
         self.n_runs: int = 0

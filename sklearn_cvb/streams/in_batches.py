@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.methods import check_sizes_of, fit_context, without_lengths
+from sklearn_cvb.estimators.methods import check_sizes_of, without_lengths
 from sklearn_cvb.estimators.parameters import Parameters
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
@@ -17,6 +17,7 @@ from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.reading.validation import InvalidParameterError, warn
+from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
 from sklearn_cvb.streams.one_batch import BatchCourse, RunningCounts, Stream, learn_batch
 from sklearn_cvb.streams.seen import SeenSoFar, batch_size_of, seen_after
