@@ -52,8 +52,8 @@ class PartResult(NamedTuple):
     absence: Any = None  # P(C = 0) in its units; None where nobody asks, or not known
 
 
-class NeedsMore(Exception):
-    """A shard needs more than it was sent: the leader of the fit asks once more."""
+class LogsNeeded(Exception):
+    """Float64 lost a sequence: a shard needs the logs of the weights, made without underflow."""
 
 
 def add_results(one: PartResult, other: PartResult) -> PartResult:

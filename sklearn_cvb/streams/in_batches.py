@@ -20,7 +20,7 @@ from sklearn_cvb.reading.validation import InvalidParameterError, warn
 from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
 from sklearn_cvb.streams.one_batch import BatchCourse, RunningCounts, Stream, learn_batch
-from sklearn_cvb.streams.seen import SeenSoFar, batch_size_of, seen_after
+from sklearn_cvb.streams.seen import SeenSoFar, seen_after
 
 # What may not change between batches: the layout of all counts depends on it.
 _LAYOUT = {
@@ -135,8 +135,8 @@ class InBatches(Batches, BaseModel):
     # What a fit, and a batch, leaves
 
     def _family_outcome(self, result: FitResult) -> FitOutcome:
-        size = batch_size_of(result.reading.problem, result.best.state.unexplained)
-        seen = seen_after(None, size, None, n_batches=0)
+        unexplained = result.best.state.unexplained
+        seen = seen_after(None, result.reading.problem, unexplained, None, n_batches=0)
         return self._left_after(super()._family_outcome(result), seen)
 
     def _left_after(self, outcome: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:
