@@ -109,7 +109,7 @@ class Family:
     is_discrete = False  # whether a single value has a probability
     are_counts = False  # whether values are unbounded counts: a start takes their roots
     order = 0  # how many steps back the density of a step depends on
-    covariate_columns = np.empty(0, np.intp)  # inputs of regressions, which no state emits
+    covariate_columns: np.ndarray = np.empty(0, np.intp)  # inputs of regressions, not emitted
 
     # (observations of some steps, their known states or -1, rng) -> scores that a fit starts from;
     # None for k-means of values.

@@ -7,12 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_cvb.estimators.door import checked_input, learned_of
-from sklearn_cvb.estimators.methods import (
-    CallbackSupportMixin,
-    fit_context,
-    with_callbacks,
-    without_lengths,
-)
+from sklearn_cvb.estimators.methods import CallbackSupportMixin, with_callbacks, without_lengths
 from sklearn_cvb.estimators.parameters import RunFields
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.learning.algorithms import Algorithm
@@ -34,6 +29,7 @@ from sklearn_cvb.learning.resuming import FitSaver
 from sklearn_cvb.learning.sweeps import run_all
 from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.reading.validation import check_choice, warn
+from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import Nested
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain.observation import Observation, log_likelihoods
@@ -37,6 +36,7 @@ from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import Corpus, arrange, as_list
 from sklearn_cvb.reading.events import refuse_bare_frame
 from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, check_choice
+from sklearn_cvb.scikit_learn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
 
 if TYPE_CHECKING:
@@ -690,19 +690,21 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return [weighted], [prediction.mean_transitions(learned)], [learned.extra.numeric.point]
 
     @without_lengths
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit, and return what `transform` gives.
 
         Parameters
         ----------
         X, y
             As in `fit`; labels of whole sequences are for later steps of a pipeline.
+        **fit_params
+            Of `fit`.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
         """
-        return super().fit_transform(X, None if _holds_names(y) else y)
+        return super().fit_transform(X, None if _holds_names(y) else y, **fit_params)
 
     def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.door import checked_input, known_words
-from sklearn_cvb.estimators.methods import fit_context, without_lengths
+from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.estimators.summaries import Summaries
 from sklearn_cvb.faces.translations import HmmlearnNames
@@ -25,6 +25,7 @@ from sklearn_cvb.reading.corpus import is_table, samples_of
 from sklearn_cvb.reading.series import SamplesOfKnownColumns, cautions_of_rows
 from sklearn_cvb.reading.times import cautions_of_times
 from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, as_numbers, warn
+from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import Symbols
 
 

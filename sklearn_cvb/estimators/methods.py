@@ -1,20 +1,21 @@
 """Decorators of public methods: checks of parameters, callbacks, and `lengths` refused.
 
-This file and `reading.validation` alone import scikit-learn's private modules.
+This file, `reading.validation` and `scikit_learn` alone import scikit-learn's private modules.
 """
 
 import functools
 import inspect
 from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import sklearn
-from sklearn.base import _fit_context
 
 from sklearn_cvb.reading.validation import LENGTHS, check_sizes
 
 try:
+    if TYPE_CHECKING:  # scikit-learn gives it no types
+        raise ImportError
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback._callback_support import callback_management_context
 except ImportError:  # scikit-learn before 1.9, or a later one that has moved them: fit without
@@ -36,13 +37,6 @@ except ImportError:  # scikit-learn before 1.9, or a later one that has moved th
 _Estimator = TypeVar("_Estimator")
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
-
-
-def fit_context(
-    *, prefer_skip_nested_validation: bool
-) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
-    """scikit-learn's decorator that checks parameters before a fit, with its types."""
-    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 def with_callbacks(

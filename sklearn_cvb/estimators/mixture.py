@@ -15,12 +15,13 @@ from sklearn_cvb.chain.paths.lattice import topology_of
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.classifier import as_collection, knowing_all, leave, rows_of
 from sklearn_cvb.estimators.door import setting_of
-from sklearn_cvb.estimators.methods import fit_context, without_lengths
+from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import Count
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.estimators.summaries import Summaries
 from sklearn_cvb.faces.translations import HmmlearnNames
 from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, Seed
+from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import Transitions
 
 # Sweeps of the fits that a start is made of, and how often sequences go to the model that explains

@@ -15,11 +15,11 @@ from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, NamedTuple, dataclass_transform, get_origin
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.reading.validation import Interval, InvalidParameterError, Seed, StrOptions
+from sklearn_cvb.scikit_learn import BaseEstimator
 from sklearn_cvb.settings import GammaPrior, Samples, Setting, settings_in
 
 # How groups are joined

@@ -68,13 +68,15 @@ class ConvergenceMonitor:
     _template = "{iter:>10d} {log_prob:>16.8f} {delta:>+16.8f}"
 
     def __init__(self, tol: float, n_iter: int, verbose: bool) -> None:
-        self.tol, self.n_iter, self.verbose = tol, n_iter, verbose
+        self.tol: float = tol
+        self.n_iter: int = n_iter
+        self.verbose: bool = verbose
         self._reset()
 
     def _reset(self) -> None:
         """Forget all steps."""
         self.history: deque[float] = deque()
-        self.iter = 0
+        self.iter: int = 0
 
     def report(self, log_prob: float) -> None:
         """Take note of a step.
@@ -202,7 +204,7 @@ class Face(SiteLink):
         if X.ndim != 2:
             raise ValueError(f"X must have shape (n_samples, n_features), got {X.shape}")
         if to_fit:
-            self.n_features = X.shape[1]
+            self.n_features: Any = X.shape[1]
         return X
 
     def _split(self, X: np.ndarray, lengths: Any) -> list[Any]:
@@ -330,7 +332,7 @@ class SymbolFace(Face):
         if X.dtype.kind not in "iu" or X.shape[1] != 1 or X.min(initial=0) < 0:
             raise ValueError("X must be one column of symbols, integers from 0 on")
         if to_fit and self.n_features is None:
-            self.n_features = int(X.max()) + 1
+            self.n_features: Any = int(X.max()) + 1
         if X.max(initial=0) >= self._n_symbols():
             raise ValueError(
                 f"X holds symbol {X.max()}, but n_features={self._n_symbols()}: fit with "

@@ -24,9 +24,9 @@ class StepwiseFace(Face):
     def _draw(self, letters: list[str], X: np.ndarray, n_sequences: int) -> None:
         n, rng = self.n_components, self._rng()
         if "s" in letters:
-            self.startprob_ = rng.dirichlet(np.full(n, 1.0 / n))
+            self.startprob_: np.ndarray = rng.dirichlet(np.full(n, 1.0 / n))
         if "t" in letters:
-            self.transmat_ = rng.dirichlet(np.full(n, 1.0 / n), size=n)
+            self.transmat_: np.ndarray = rng.dirichlet(np.full(n, 1.0 / n), size=n)
         self._draw_emissions(letters, X)
 
     def _counted(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
@@ -134,7 +134,9 @@ class CategoricalHMM(SymbolFace, StepwiseFace):
 
     def _draw_emissions(self: Any, letters: list[str], X: np.ndarray) -> None:
         if "e" in letters:
-            self.emissionprob_ = normalise(self._rng().rand(self.n_components, self.n_features))
+            self.emissionprob_: np.ndarray = normalise(
+                self._rng().rand(self.n_components, self.n_features)
+            )
 
     def _counted(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
         if np.ndim(self.emissionprob_prior) == 0 and self.emissionprob_prior == 1:
@@ -191,7 +193,7 @@ class PoissonHMM(StepwiseFace):
         if "l" in letters:
             # By the moments of the data.
             mean, variance, shape = np.nanmean(X), np.nanvar(X), (self.n_components, X.shape[1])
-            self.lambdas_ = np.full(shape, mean or 1.0)
+            self.lambdas_: np.ndarray = np.full(shape, mean or 1.0)
             if variance:
                 self.lambdas_ = self._rng().gamma(mean**2 / variance, variance / mean, shape)
 
@@ -266,7 +268,7 @@ class GaussianHMM(NormalFace, StepwiseFace):
     def _draw_emissions(self: Any, letters: list[str], X: np.ndarray) -> None:
         if {"m", "c"} & {*letters}:
             found, widths = self._clusters(X)
-            self.means_ = found.cluster_centers_ if "m" in letters else self.means_
+            self.means_: np.ndarray = found.cluster_centers_ if "m" in letters else self.means_
             self._covars_ = widths if "c" in letters else self._covars_
 
     def _to_fit(self) -> Gaussian:

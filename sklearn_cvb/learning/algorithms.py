@@ -122,7 +122,7 @@ class BatchAlgorithm(Algorithm[Learnable]):
 class EM(BatchAlgorithm):
     """Expectation-maximisation: the mode of the parameters."""
 
-    optional = ("average", "leave_out", "absence")
+    optional: tuple[str, ...] = ("average", "leave_out", "absence")
 
     def parameters(
         self, model: Learnable, counts: Any, prior: Any, before: Any
@@ -134,7 +134,7 @@ class EM(BatchAlgorithm):
 class VB(BatchAlgorithm):
     """Variational Bayes: exp E[log parameters], and a bound that never falls."""
 
-    optional = ("maximise", "leave_out", "absence")
+    optional: tuple[str, ...] = ("maximise", "leave_out", "absence")
     averages = True
     name_of_objective = "lower_bound_"
 
@@ -149,7 +149,7 @@ class CVB(Algorithm[Learnable]):
     """What is left out at a time (a sequence, a window, a token) is the model's."""
 
     requires = Learnable
-    optional = ("maximise", "average", "infer")
+    optional: tuple[str, ...] = ("maximise", "average", "infer")
     is_total = False
     name_of_objective = "loo_score_"
 

@@ -181,7 +181,7 @@ def plot_state_sequences(
     """
     from matplotlib.patches import Patch
 
-    found = {state for row in states for state in row if np.isscalar(state) and state == state}
+    found: set[Any] = {one for row in states for one in row if np.isscalar(one) and one == one}
     tags = sorted(state for state in found if isinstance(state, str))
     are_names = labels is None or isinstance(labels, Mapping) or not any(map(np.ndim, labels))
     if not are_names or any(state % 1 for state in found - set(tags)):
@@ -370,7 +370,7 @@ def _place_of(column: Any, names: list[str]) -> int:
     """The number of a column that is given by its number, or by its name."""
     if column in names:
         return names.index(column)
-    if not isinstance(column, Integral) or not 0 <= column < len(names):
+    if not isinstance(column, Integral) or not 0 <= int(column) < len(names):
         raise ValueError(f"there are columns {names}, and none is {column!r}")
     return int(column)
 

@@ -115,7 +115,7 @@ class FitCheckpoint(FitSaver):
             cannot be read.
         """
         try:
-            metadata = checkpoint.load(self.folder).metadata
+            _, metadata = checkpoint.load(self.folder)
         except FileNotFoundError:
             return None
         path = checkpoint.path_of(self.folder)

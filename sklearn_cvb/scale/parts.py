@@ -52,8 +52,8 @@ class PartResult(NamedTuple):
     absence: Any = None  # P(C = 0) in its units; None where nobody asks, or not known
 
 
-class NeedsMore(Exception):
-    """A shard needs more than it was sent: the leader of the fit asks once more."""
+class LogsNeeded(Exception):
+    """Float64 lost a sequence: a shard needs the logs of the weights, made without underflow."""
 
 
 def add_results(one: PartResult, other: PartResult) -> PartResult:
@@ -254,7 +254,8 @@ class InParts:
     is_in_parts = True
 
     def __init__(self, summaries: list[PartSummary], source: Source) -> None:
-        self.summaries, self.source = summaries, source
+        self.summaries: list[PartSummary] = summaries
+        self.source: Source = source
         self.n_sequences: int = sum(one.n_sequences for one in summaries)
         self.n_tokens: int = sum(one.n_tokens for one in summaries)
         self.n_runs: int = 0

@@ -94,7 +94,8 @@ class Rows:
     """A table in a scratch file: stretches of its rows are read, as copies, and written."""
 
     def __init__(self, scratch: "Scratch", begin: int, shape: tuple[int, ...]) -> None:
-        self._scratch, self._begin, self.shape = scratch, begin, shape
+        self._scratch, self._begin = scratch, begin
+        self.shape: tuple[int, ...] = shape
         self._size = int(np.prod(shape[1:], dtype=np.int64))
 
     def __getitem__(self, rows: slice) -> np.ndarray:

@@ -21,7 +21,7 @@ class HMMInBatches(InBatches, BaseHMM):
             return reading
         said = reading.observation.caution_of_giant(reading.problem)
         # What is gone through in steps leaves nothing out.
-        if said and self._stream(self._model(reading)).pieces().sizes is None:
+        if said and self._stream(self._model(reading)).pieces()[0] is None:
             reading = reading._replace(messages=(*reading.messages, *said))
         return reading
 

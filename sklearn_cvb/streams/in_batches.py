@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.methods import check_sizes_of, fit_context, without_lengths
+from sklearn_cvb.estimators.methods import check_sizes_of, without_lengths
 from sklearn_cvb.estimators.parameters import Parameters
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
@@ -17,9 +17,10 @@ from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.reading.validation import InvalidParameterError, warn
+from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
 from sklearn_cvb.streams.one_batch import BatchCourse, RunningCounts, Stream, learn_batch
-from sklearn_cvb.streams.seen import SeenSoFar, batch_size_of, seen_after
+from sklearn_cvb.streams.seen import SeenSoFar, seen_after
 
 # What may not change between batches: the layout of all counts depends on it.
 _LAYOUT = {
@@ -134,8 +135,8 @@ class InBatches(Batches, BaseModel):
     # What a fit, and a batch, leaves
 
     def _family_outcome(self, result: FitResult) -> FitOutcome:
-        size = batch_size_of(result.reading.problem, result.best.state.unexplained)
-        seen = seen_after(None, size, None, n_batches=0)
+        unexplained = result.best.state.unexplained
+        seen = seen_after(None, result.reading.problem, unexplained, None, n_batches=0)
         return self._left_after(super()._family_outcome(result), seen)
 
     def _left_after(self, outcome: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:

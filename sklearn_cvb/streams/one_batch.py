@@ -17,28 +17,12 @@ from sklearn_cvb.learning.model import InferenceResult, Learnable, State, map_ar
 from sklearn_cvb.streams.seen import (
     MixingFactors,
     SeenSoFar,
-    batch_size_of,
     mixing_factors,
     seen_after,
     step_size,
 )
 
 # A family
-
-
-class BatchSteps(NamedTuple):
-    """The steps of a batch: their sizes, and how fast step sizes fall.
-
-    Attributes
-    ----------
-    sizes : ndarray of shape (n_steps,) or None
-        Tokens of each step; None where the batch is one step.
-    decay : float
-        How fast steps get smaller where nobody says it.
-    """
-
-    sizes: np.ndarray | None = None
-    decay: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -61,9 +45,9 @@ class Stream:
 
     # A batch that is gone through in steps
 
-    def pieces(self) -> BatchSteps:
-        """The steps of a batch: one, unless a family says otherwise."""
-        return BatchSteps()
+    def pieces(self) -> tuple[np.ndarray | None, float]:
+        """Tokens of each step of a batch, None where it is one; how fast step sizes fall."""
+        return None, 1.0
 
     def first_counts(self, prior: Any, rng: np.random.Generator, mass: float) -> Any:
         """Counts of this mass in tokens, from which the first step of all is inferred."""
@@ -218,7 +202,7 @@ def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchCourse) -> 
         algorithm.start(model, rng) if running is None else learner.state_before(stream, running)
     )
     state, value = algorithm.sweep(before, model, rng)
-    now = seen_after(seen, batch_size_of(model.problem, state.unexplained), total_samples)
+    now = seen_after(seen, model.problem, state.unexplained, total_samples)
     step = mixing_factors(seen, now, decay, offset)
     counts = map_arrays(lambda one: step.batch * one, state.counts)
     if running is not None:
@@ -236,7 +220,7 @@ def _in_steps(learner: BatchLearner, stream: Stream, course: BatchCourse) -> Bat
     algorithm, model = learner.algorithm, stream.model
     hyper = model.hyper()
     state = State(None, prior := model.prior(hyper), hyper)
-    whole = seen_after(seen, batch_size_of(model.problem, state.unexplained), total_samples)
+    whole = seen_after(seen, model.problem, state.unexplained, total_samples)
     if running is None or seen is None:
         counts, n_before = stream.first_counts(prior, rng, whole.mass), 0
     else:
@@ -249,7 +233,7 @@ def _in_steps(learner: BatchLearner, stream: Stream, course: BatchCourse) -> Bat
     result = stream.step_on(counts, prior, steps, averages=algorithm.averages)
     state = state._replace(unexplained=result.unexplained, n_sweeps=1)
     # Sequences that nothing explains turn out on the way.
-    now = seen_after(seen, batch_size_of(model.problem, state.unexplained), total_samples)
+    now = seen_after(seen, model.problem, state.unexplained, total_samples)
     counts = map_arrays(lambda one: one * (now.mass / whole.mass), result.counts)
     scale = now.mass / max(1, now.n_tokens - n_before)
     state = state._replace(counts=counts)

@@ -49,7 +49,8 @@ class StepwiseEM(EM):
     keeps_work = True
 
     def __init__(self, pace: StepwisePace, stream_of: Callable[[Any], UnitStream]) -> None:
-        self.pace, self.stream_of = pace, stream_of
+        self.pace: StepwisePace = pace
+        self.stream_of: Callable[[Any], UnitStream] = stream_of
 
     def sweep(
         self, state: State, model: Learnable, rng: np.random.Generator

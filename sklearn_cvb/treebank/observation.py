@@ -91,7 +91,8 @@ class TreebankObservation(FamilyObservation):
     def plan(self) -> SplitMergePlan:
         """Before which sweeps subtypes are split and merged."""
         rounds = self.options.rounds
-        return split_merge_plan(self.options.n_subtypes, rounds and int(rounds.round_length))
+        length = int(rounds.round_length) if rounds else None
+        return split_merge_plan(self.options.n_subtypes, length)
 
     def model(self, reading: Reading) -> AnnotatedModel:
         """The model of what was read, for algorithms to learn."""

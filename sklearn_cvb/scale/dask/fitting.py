@@ -25,7 +25,7 @@ from distributed.comm import CommClosedError
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.scale.dask import workers
-from sklearn_cvb.scale.parts import NeedsMore, PartIndex, PartResult, PartSummary, part_indices
+from sklearn_cvb.scale.parts import LogsNeeded, PartIndex, PartResult, PartSummary, part_indices
 from sklearn_cvb.scale.places import is_dask
 
 _FORM = "pass a dask bag of sequences, a dask Series of lists, or a list of delayed partitions"
@@ -211,7 +211,7 @@ class Partitions:
     def ask(self, name: str, *arguments: Any) -> PartResult:
         """Call a method of every shard, and add up what they return in their order."""
         (answer,) = self._ask_shards((name, *arguments), total=True)
-        if isinstance(answer.result, NeedsMore):
+        if isinstance(answer.result, LogsNeeded):
             raise answer.result
         self._progress.round(name, answer)
         return answer.result

@@ -17,7 +17,7 @@ import numpy as np
 from distributed import get_worker
 
 from sklearn_cvb.learning.fingerprints import digest_of
-from sklearn_cvb.scale.parts import NeedsMore, PartIndex, add_results
+from sklearn_cvb.scale.parts import LogsNeeded, PartIndex, add_results
 from sklearn_cvb.scale.symbols.vocabulary_pass import add_by_key
 
 _shards: dict[tuple[str, int], Any] = {}
@@ -124,7 +124,7 @@ def ask(
         name, *arguments = question
         try:
             result = getattr(shard, name)(*arguments)
-        except NeedsMore as need:
+        except LogsNeeded as need:
             # An answer: Dask would write of a failure.
             result = need
         seconds = time.perf_counter() - begin[0], time.thread_time() - begin[1]
@@ -133,8 +133,8 @@ def ask(
 
 
 def add(one: Answer, other: Answer) -> Answer:
-    """Two answers as one; NeedsMore where one of them does."""
-    needs = [answer.result for answer in (one, other) if isinstance(answer.result, NeedsMore)]
+    """Two answers as one; LogsNeeded where one of them does."""
+    needs = [answer.result for answer in (one, other) if isinstance(answer.result, LogsNeeded)]
     return Answer(
         needs[0] if needs else add_results(one.result, other.result),
         add_by_key(one.seconds, other.seconds),

@@ -1,6 +1,6 @@
 """Grammars in shards: how parts of a corpus are laid out, and the sharded model of trees."""
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class SentencesInParts(CorpusInParts):
 class GrammarInParts(GrammarObservation):
     """An observation of sentences in shards: a fit keeps no trees of them."""
 
-    model_type = ShardedGrammar
+    model_type: ClassVar[type[GrammarModel]] = ShardedGrammar
 
     def left_trees(self, result: FitResult) -> dict[str, Any]:
         """No trees."""

@@ -178,7 +178,7 @@ class StepsInShards:
         self.problem = problem
         self._ask = problem.source.ask
         self._begins: np.ndarray = np.cumsum([0, *(one.n_tokens for one in problem.summaries)])
-        self.n_steps = int(self._begins[-1])
+        self.n_steps: int = int(self._begins[-1])
 
     @property
     def starts(self) -> np.ndarray:
@@ -262,10 +262,13 @@ class NumbersInParts(InParts):
 
     def __init__(self, plan: NumberPlan, summaries: list[PartSummary], source: Source) -> None:
         super().__init__(summaries, source)
-        self.corpus = self.original = SeriesCounts(self.n_sequences)
-        _, self.cells, self.family, names, _, self.settings = plan.as_sent
+        self.corpus: SeriesCounts = SeriesCounts(self.n_sequences)
+        self.original: SeriesCounts = self.corpus
+        self.cells: Cells = plan.as_sent.cells
+        self.family: Family = plan.as_sent.family
+        self.settings: bytes = plan.as_sent.settings
         self.survey: NumberSurvey = plan.survey
-        self.columns = FittedColumns(names)
+        self.columns: FittedColumns = FittedColumns(plan.as_sent.names)
         self.is_table = False
 
     @property

@@ -64,7 +64,8 @@ class StoredObservations:
     """Observations of a store under a family, which are read when asked for."""
 
     def __init__(self, store: Any, family: Family) -> None:
-        self.store, self.family = store, family
+        self.store: Any = store
+        self.family: Family = family
 
     @property
     def identity(self) -> tuple[Any, ...]:

@@ -26,7 +26,7 @@ from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.parts import (
     InParts,
-    NeedsMore,
+    LogsNeeded,
     PartIndex,
     PartResult,
     PartSummary,
@@ -88,10 +88,6 @@ def start_of(seed: SharedStart, problem: Problem, number: int) -> StartingPoint:
         assert seed.randomness is not None, "a seed holds one of its fields"
         start = starting.token_start(problem, generator_at(seed.randomness[number]))
     return starting.legal_start(start, problem)
-
-
-class LogsNeeded(NeedsMore):
-    """Float64 lost a sequence: the E-step needs the logs of the weights, made without underflow."""
 
 
 class ShippedWeights(NamedTuple):
