@@ -21,7 +21,7 @@ from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.taggers import CONCENTRATIONS
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM, Samples, Symbols
-from sklearn_cvb.chain.parameters.concentrations import certain_presence
+from sklearn_cvb.chain.parameters.concentrations import presence_of_counts
 from sklearn_cvb.chain.symbols import model as chain
 
 N_STATES = 45
@@ -96,7 +96,7 @@ def unigram_perplexity(sentences):
 def as_printed():
     """Let CVB take every count for certain in eq. 29, while the context lasts."""
     return patch.object(
-        chain, "presence", lambda counts, absence, cells: certain_presence(counts, cells)
+        chain, "presence", lambda counts, absence, cells: presence_of_counts(counts, cells)
     )
 
 

@@ -24,7 +24,7 @@ TITLES = {
     "synthetic": "a synthetic chain",
 }
 MODELS = {"CVB": CVBHMM, "VB": VBHMM}
-# Passes after which a stream is measured, in pieces of a quarter.
+# PassBuffers after which a stream is measured, in pieces of a quarter.
 PASSES = (0.25, 0.5, 1.0, 2.0)
 _PIECES = 4
 SWEEPS = {"CVB": (2, 10, 50), "VB": (10, 50)}

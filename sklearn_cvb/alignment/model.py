@@ -32,7 +32,6 @@ from sklearn_cvb.kernels.alignment import (
     WEIGH,
     AlignmentPairs,
     AlignmentShares,
-    AlignmentSums,
     AlignmentTally,
     best_alignments,
     draw_alignments,
@@ -41,6 +40,7 @@ from sklearn_cvb.kernels.alignment import (
     sweep_for,
     workspace_for,
 )
+from sklearn_cvb.kernels.sums import CellSums
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
 from sklearn_cvb.reading.corpus import as_list
@@ -185,14 +185,14 @@ class AlignmentModel(Model):
 def frozen_tally(weights: AlignmentWeights) -> AlignmentTally:
     """A tally without counts whose quotients are the weights."""
     n_rows = len(weights.unlisted)
-    sums = AlignmentSums(np.zeros(len(weights.cells)), np.zeros(n_rows))
+    sums = CellSums(np.zeros(len(weights.cells)), np.zeros(n_rows))
     return AlignmentTally(sums, weights.cells, np.ones(n_rows), weights.unlisted, LEARNED)
 
 
 def _infer_all(
     pairs: AlignmentPairs,
     tally: AlignmentTally,
-    sums: AlignmentSums,
+    sums: CellSums,
     shares: AlignmentShares,
     update: int,
     uniform: bool = False,

@@ -11,9 +11,9 @@ from sklearn_cvb.kernels.alignment import (
     FORBIDDEN,
     UNLISTED,
     AlignmentPairs,
-    AlignmentSums,
     AlignmentTally,
 )
+from sklearn_cvb.kernels.sums import CellSums
 from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import short_repr
@@ -316,13 +316,13 @@ def weights_of(
 
 def tally_of(cells: np.ndarray, prior: AlignmentPrior, layout: AlignmentLayout) -> AlignmentTally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
-    sums = AlignmentSums(cells.copy(), layout.totals(cells))
+    sums = CellSums(cells.copy(), layout.totals(cells))
     return AlignmentTally(sums, prior.cells, prior.totals, prior.unlisted, prior.p_null)
 
 
-def zero_sums(layout: AlignmentLayout) -> AlignmentSums:
+def zero_sums(layout: AlignmentLayout) -> CellSums:
     """Counts of nothing."""
-    return AlignmentSums(np.zeros(layout.n_cells), np.zeros(layout.n_rows))
+    return CellSums(np.zeros(layout.n_cells), np.zeros(layout.n_rows))
 
 
 # Weights that predictions are made under, whichever algorithm left them

@@ -14,7 +14,6 @@ from sklearn_cvb.kernels.dependency.arrays import (
     UNKNOWN_HEAD,
     DependencySentences,
     DependencyShares,
-    DependencySums,
     DependencyTally,
     DependencyWorkspace,
     shares_for,
@@ -29,6 +28,7 @@ from sklearn_cvb.kernels.dependency.trees import (
     heaviest_trees,
     sweep_for,
 )
+from sklearn_cvb.kernels.sums import CellSums
 from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.sample_sizes import check_sample
@@ -99,7 +99,7 @@ def frozen_tally(weights: np.ndarray) -> DependencyTally:
     """A tally without counts whose quotients are the weights."""
     # There are fewer rows than cells.
     return DependencyTally(
-        DependencySums(np.zeros(len(weights)), np.zeros(len(weights))),
+        CellSums(np.zeros(len(weights)), np.zeros(len(weights))),
         weights,
         np.ones(len(weights)),
     )
@@ -108,14 +108,14 @@ def frozen_tally(weights: np.ndarray) -> DependencyTally:
 def tally_of(cells: np.ndarray, prior: np.ndarray, layout: DependencyLayout) -> DependencyTally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
     return DependencyTally(
-        DependencySums(cells.copy(), layout.totals(cells)), prior, layout.totals(prior)
+        CellSums(cells.copy(), layout.totals(cells)), prior, layout.totals(prior)
     )
 
 
 def _infer_all(
     sentences: DependencySentences,
     tally: DependencyTally,
-    sums: DependencySums,
+    sums: CellSums,
     shares: DependencyShares,
     update: int,
 ) -> np.ndarray:
@@ -144,7 +144,7 @@ def expectation(
     """
     tally = frozen_tally(weights)
     shares = shares_for(sentences.starts, keeps_shares, *_attachment_form(sentences))
-    sums = DependencySums(np.zeros_like(tally.sums.cells), np.zeros_like(tally.sums.totals))
+    sums = CellSums(np.zeros_like(tally.sums.cells), np.zeros_like(tally.sums.totals))
     log_z = _infer_all(sentences, tally, sums, shares, EXPECT)
     return sums.cells, log_z, shares
 

@@ -1,4 +1,5 @@
-"""Categorical and Bernoulli emissions: columns of codes, or of zeros and ones.
+"""Categorical and Bernoulli emissions: columns of codes, or of zeros and ones. A point is an array
+of probabilities, which have Dirichlet or Beta posteriors, and which EM keeps above a floor.
 
 Columns are independent given the state. Each has a Dirichlet distribution, which is a Beta
 distribution where there are two categories.
@@ -88,7 +89,7 @@ class Categorical(Emission):
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """The last category of each column."""
-        tables = [np.atleast_2d(table) for table in _category_tables(given)]
+        tables = [np.atleast_2d(table) for table in _probability_tables(given)]
         return np.array([[table.shape[1] - 1.0 for table in tables]])
 
     def bind(self, moments: Moments, n_states: int) -> "CategoricalFamily":
@@ -120,7 +121,7 @@ def probability_floor(value: Any) -> float:
     return floor
 
 
-def _category_tables(parameters: dict[str, Any]) -> Any:
+def _probability_tables(parameters: dict[str, Any]) -> Any:
     """A table of each column, as a user gives them; one alone may stand without a list."""
     tables = parameters.get("category_probabilities", ())
     return [tables] if len(tables) and np.ndim(tables[0]) == 1 else tables
@@ -248,7 +249,7 @@ class CategoricalFamily(Family):
         return {"category_probabilities": [beta(own, rest) for own, rest in pairs]}
 
     def point_from(self, parameters: dict[str, Any]) -> np.ndarray:
-        name, tables = "category_probabilities", _category_tables(parameters)
+        name, tables = "category_probabilities", _probability_tables(parameters)
         if len(tables) != self.n_columns:
             raise InvalidParameterError(f"{name} must hold {self.n_columns} tables, one a column")
         found = [

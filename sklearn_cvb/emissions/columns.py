@@ -1,4 +1,6 @@
-"""Emissions of mixed columns: parts of several families, independent given the state."""
+"""Emissions of mixed columns: parts of several families, independent given the state. Observations,
+statistics, points and scores are those of the parts, joined.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

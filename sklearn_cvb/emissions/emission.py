@@ -1,4 +1,6 @@
-"""Emission distributions: the base classes of users' settings and of families bound to data.
+"""Emission distributions: users' settings (`Emission`), and the families that they make for data. A
+family has sufficient statistics of steps by state, points, each a value of all parameters, and
+scores: log densities of steps under each state, which fill a table when asked.
 
 An `Emission` holds what a user sets; `bind` makes a `Family` of it, whose prior follows from
 moments of the training observations. A chain asks for nothing but the methods of `Family`, so a new

@@ -1,4 +1,5 @@
-"""Mixture emissions: in each state a step comes from one of several components.
+"""Mixture emissions: in each state a step comes from one of several components, each with a family
+of its own. A zero-inflated column mixes a family with zeros; a hurdle gives it all of them.
 
 The component is hidden, too: p(x | z) is the sum over c of p(c | z) p(x | z, c). Probabilities of
 components have a Dirichlet prior in each state, components the priors of their own families, and

@@ -1,4 +1,6 @@
-"""Poisson emissions: columns of counts, independent given the state."""
+"""Poisson emissions: columns of counts, independent given the state. Predictive distributions are
+negative binomial, and log probabilities keep their digits however large counts are.
+"""
 
 from dataclasses import dataclass
 from functools import partial

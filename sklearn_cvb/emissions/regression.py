@@ -1,4 +1,6 @@
-"""Regression and autoregression emissions: their settings; `linear` has their families."""
+"""Regression and autoregression emissions: settings of inputs, outputs and lags; `linear` has their
+families.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

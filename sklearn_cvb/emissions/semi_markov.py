@@ -1,4 +1,5 @@
-"""Emissions and duration distributions of the states of hidden semi-Markov chains.
+"""Emissions of hidden semi-Markov chains: what states emit at each step, and the distribution of
+the durations of their visits (the law), which is a family of one column.
 
 A duration is a number that a visit to a state emits once, and its law is a family of one column,
 which holds durations 1..L minus 1. Expected visits give its statistics, as expected steps give

@@ -9,7 +9,7 @@ from sklearn_cvb.certainty.chain_diagnostics import ChainDiagnostics
 from sklearn_cvb.certainty.chains import Confidence, PosteriorIntervals, Residuals
 from sklearn_cvb.chain.options import EstimatorKind
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
-from sklearn_cvb.chain.predictions.traces import ChainSamples, chains_of, refuse_without_posterior
+from sklearn_cvb.chain.predictions.traces import ChainSamples, refuse_without_posterior, traces_of
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,
@@ -270,7 +270,7 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
         sampled, rate = model.chain_samples(best.state)
         if algorithm.temperatures is None:
             n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)
-            chains = chains_of(fits, n_burn_in)
+            chains = traces_of(fits, n_burn_in)
             sampled = sampled._replace(chains=chains)
         learned, attributes = outcome.learned, {"acceptance_rate_": rate, "chains_": sampled.chains}
         why = ""

@@ -1,4 +1,6 @@
-"""K-means starts of chains of numbers: a cluster of single steps for each state."""
+"""K-means starts of chains of numbers: a cluster of single steps for each state. Steps are sampled,
+and values beyond the fences of a column (outliers) moved there.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

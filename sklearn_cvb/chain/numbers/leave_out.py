@@ -1,4 +1,5 @@
-"""Collapsed variational Bayes on numbers: each unit is inferred from the statistics of all others.
+"""Collapsed variational Bayes on numbers: each unit, a sequence or a window of one, is inferred
+from the statistics of all others, group by group. Shares are what units add to all counts.
 
 Units are whole sequences (eq. 25 of Wang and Blunsom 2013) or windows of long ones. The states of a
 unit's steps are inferred under the posterior predictive distributions of what the other units hold:

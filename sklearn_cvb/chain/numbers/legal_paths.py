@@ -1,4 +1,5 @@
-"""Starts on legal paths: states found under a topology, or a given table with zeros.
+"""Starts on legal paths: sampled steps are given to states along paths that a topology, or a given
+table with zeros, allows. Clusters of steps are numbered so that few steps break the rules.
 
 K-means numbers its clusters anyhow. Where most orders of states are ruled out few of its numberings
 are a path, and no algorithm that climbs finds out of the others. So steps are given to states by

@@ -1,4 +1,6 @@
-"""The model of chains that emit numbers: the functions that EM, VB, CVB and Gibbs ask of it."""
+"""The model of chains that emit numbers, as EM, VB, CVB and Gibbs samplers learn it; the emissions
+of a fitted model have scores for predicting states and for scoring (likelihoods).
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,5 @@
 """Lattices: which states each token may take, which may follow which, and the cells they count in.
+A token with one allowed state is certain, others are ambiguous; neighbouring ones are a run.
 
 A token with one allowed state cuts a chain in independent pieces: given the states at its borders,
 a run of ambiguous tokens can be inferred alone (`sklearn_cvb.kernels.chain.runs`).

@@ -1,4 +1,6 @@
-"""Predictions of a fitted chain: its weights, and posteriors and paths of sequences under them."""
+"""Predictions of a fitted chain: its weights and their logs, and posteriors and paths of sequences
+that are read under them.
+"""
 
 import math
 from collections.abc import Callable
@@ -65,11 +67,11 @@ def mean_and_log(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
 
 def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Weights of `predict` and `predict_proba`, and their logs."""
-    return _averages(learned) if learned.averages else mean_and_log(learned)
+    return _vb_weights(learned) if learned.averages else mean_and_log(learned)
 
 
 @made_once
-def _averages(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
+def _vb_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """exp E[log parameters], and its logs."""
     counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
     return rows.weights_under(counts, prior, cells, None, averages=True)

@@ -1,4 +1,6 @@
-"""Samples and traces of a sampler: joint likelihoods, concentrations, and counts of kept paths."""
+"""Samples and traces of a Gibbs sampler: joint likelihoods and concentrations of each sweep, kept
+paths, and the counts and priors of these.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -42,7 +44,7 @@ class Chains(NamedTuple):
     n_occupied: np.ndarray
 
 
-def chains_of(fits: Sequence[Fit], n_burn_in: int) -> Chains | None:
+def traces_of(fits: Sequence[Fit], n_burn_in: int) -> Chains | None:
     """The chains of all restarts, without their burn-in and as long as the shortest (or None)."""
     traces = [[one for block in fit.state.work.trace for one in block] for fit in fits]
     n_draws = min(len(trace) for trace in traces) - n_burn_in

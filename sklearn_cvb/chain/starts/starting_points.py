@@ -1,4 +1,6 @@
-"""Starting points of a fit: posteriors of the training tokens, or weights for a first E-step."""
+"""Starting points of a fit, by the ways of `init`: posteriors of the training tokens, or weights
+for a first E-step.
+"""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""Merging of states: where a fit that chooses their number begins.
+"""Merging of states, pair by pair between sweeps of VB: where a fit that chooses their number
+begins.
 
 Where two states share a role no sweep joins them: each of their tokens is explained by both. So
 pairs are joined outright between sweeps of VB, and stay so where its lower bound on the evidence

@@ -1,4 +1,6 @@
-"""Observations that are symbols: sequences of words (see `chain.observation`)."""
+"""Observations that are symbols: how sequences of words are read, laid out as lattices of allowed
+states, weighted by a fitted chain, and drawn from it (see `chain.observation`).
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

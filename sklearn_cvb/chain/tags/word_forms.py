@@ -1,4 +1,5 @@
-"""Forms of words: their shapes, endings and beginnings in any script, and what they tell of tags.
+"""Forms of words: their shapes, endings and beginnings in any script, and the shares
+(probabilities) of tags that these tell, from tries of word forms.
 
 The shares of tags by shape and ending (Brants 2000, section 2.3) are learned from the rarer words
 whose tags are known, one vote a word type: frequent words have tags and forms of their own, and say

@@ -26,9 +26,9 @@ from sklearn_cvb.chain.symbols.leave_out import (
     HALF_OF_ALL,
     REBUILT,
     WHOLE,
-    Pass,
     SymbolUnitLayout,
     SymbolUnits,
+    UnitPass,
     UpdateUnit,
     absence_of,
     first_units,
@@ -304,7 +304,7 @@ class StoredChain(SymbolChain):
         for index in range(len(units.files)):
             kept = self._load_units(units, index)
             stored = UnitResults(kept.posterior, kept.pairs, np.empty(kept.layout.n_units))
-            make_pass(steps, Pass(kept.layout, shared, stored, absent))
+            make_pass(steps, UnitPass(kept.layout, shared, stored, absent))
             if steps == PUT_BACK:
                 continue
             settled = kept.layout.settled
