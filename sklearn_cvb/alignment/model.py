@@ -1,4 +1,7 @@
-"""Word alignment, as algorithms learn it: starts, steps, samples, and the calls of its kernels."""
+"""Word alignment, as algorithms learn it: shares of links that a fit starts from, E-step, leave-
+one-out sweeps, samples. A tally is counts and prior as a sweep changes them; jumps lead from source
+to source.
+"""
 
 import math
 from collections.abc import Sequence
@@ -41,7 +44,7 @@ from sklearn_cvb.kernels.alignment import (
     sweep_for,
     workspace_for,
 )
-from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learning.gibbs import means_over_samples
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
 from sklearn_cvb.reading.corpus import as_list
 from sklearn_cvb.settings import IBM1
@@ -158,7 +161,7 @@ class AlignmentModel(Model):
             chances = 1.0 - prior.p_null, prior.p_null
             for n, chance in zip(counts[-2:].tolist(), chances, strict=True):
                 value += n * math.log(chance) if n else 0.0
-        return value + log_sharing(self.problem.pairs, sample.positions)
+        return value + log_choice_among_jumps(self.problem.pairs, sample.positions)
 
     def means(
         self, counts: np.ndarray, prior: AlignmentPrior, sample: AlignmentSample
@@ -174,7 +177,7 @@ class AlignmentModel(Model):
         if isinstance(state.shares, AlignmentShares):
             return state.shares.link
         if isinstance(state.shares, AlignmentSample):
-            return mean_means(state, self)[1]
+            return means_over_samples(state, self)[1]
         problem = self.problem
         return expectation(state.weights, problem.pairs, problem.layout, keeps_shares=True)[2].link
 
@@ -306,7 +309,7 @@ def cell_uses(problem: AlignmentProblem, sample: AlignmentSample) -> np.ndarray:
     pairs, layout = problem.pairs, problem.layout
     aligned = sample.positions != UNALIGNED
     lexicon = pairs.cell[positions_to_places(pairs, sample.positions)[aligned]]
-    linked, _, jumps = moves_of(pairs, sample.positions)
+    linked, _, jumps = jumps_of(pairs, sample.positions)
     farthest, lost = pairs.longest_jump, sample.lost_jumps.sum(axis=0)
     jump = np.bincount(np.clip(jumps, -farthest, farthest) + farthest, minlength=layout.n_jumps)
     null = len(linked), int(aligned.sum()) - len(linked)
@@ -314,7 +317,7 @@ def cell_uses(problem: AlignmentProblem, sample: AlignmentSample) -> np.ndarray:
     return np.concatenate(counts).astype(np.float64)
 
 
-def moves_of(
+def jumps_of(
     pairs: AlignmentPairs, positions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The target words that have a source, in which context each moves, and its jump."""
@@ -326,10 +329,10 @@ def moves_of(
     return linked, context, to - context
 
 
-def log_sharing(pairs: AlignmentPairs, positions: np.ndarray) -> float:
+def log_choice_among_jumps(pairs: AlignmentPairs, positions: np.ndarray) -> float:
     """Log of the chances with which positions were chosen among those that share a jump's cell."""
     farthest = pairs.longest_jump
-    linked, context, jump = moves_of(pairs, positions)
+    linked, context, jump = jumps_of(pairs, positions)
     pair = np.searchsorted(pairs.target_starts, linked, side="right") - 1
     n = np.diff(pairs.source_starts)[pair]
     up, down = jump >= farthest, jump <= -farthest

@@ -1,4 +1,6 @@
-"""Word alignment below its estimators: options, reading of X and y, outcome of a fit."""
+"""Word alignment's part in a fit, below its estimators: options, reads X and y, makes the model,
+and of the result `Learned` and fitted attributes.
+"""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -28,7 +30,7 @@ from sklearn_cvb.alignment.reading import (
     words_of,
 )
 from sklearn_cvb.kernels.alignment import FREE, AlignmentPairs
-from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learning.gibbs import means_over_samples
 from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.messages import warn
 from sklearn_cvb.reading import corpus as reading
@@ -126,7 +128,7 @@ class AlignmentObservation(FamilyObservation):
             prior=problem.prior,
             counts=counts,
             averages=algorithm.averages,
-            extra=mean_means(state, model)[0]
+            extra=means_over_samples(state, model)[0]
             if isinstance(state.shares, AlignmentSample)
             else None,
         )

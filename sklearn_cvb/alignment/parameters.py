@@ -1,4 +1,7 @@
-"""Parameters of word alignment: their layout in cells and rows, prior, counts, weights."""
+"""Parameters of word alignment as flat cells: the lexicon, listed for words that occur together
+(all others are unlisted, and have the prior alone), jumps, and whether there is a source. Prior,
+weights.
+"""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple

@@ -1,4 +1,6 @@
-"""Sentence pairs as users have them, read as a problem: words, known links and translations."""
+"""Sentence pairs as users have them, read as a problem: words and sequences of both sides, known
+links and translations.
+"""
 
 from collections.abc import Hashable, Mapping
 from numbers import Real

@@ -1,4 +1,5 @@
-"""Inference over all sentences of a dependency model: expectations, sweeps, heaviest trees.
+"""Inference over all sentences of a dependency model: expectations, sweeps, heaviest trees. A tally
+is counts and prior as a sweep changes them; shares are what each sentence adds to the counts.
 
 A kernel goes as far as float64 does. Python then has a sentence that is lost inferred with logs,
 and lets it go on.
@@ -87,10 +88,10 @@ def longest_length(sentences: DependencySentences) -> int:
 
 def chart_workspace(sentences: DependencySentences) -> DependencyWorkspace:
     """A chart with room for the longest sentence."""
-    return workspace_for(longest_length(sentences), *_attachment_form(sentences))
+    return workspace_for(longest_length(sentences), *_valences_and_backoff(sentences))
 
 
-def _attachment_form(sentences: DependencySentences) -> tuple[int, bool]:
+def _valences_and_backoff(sentences: DependencySentences) -> tuple[int, bool]:
     """Valences of attachments, and whether these back off."""
     return sentences.n_valences, sentences.coarse is not None
 
@@ -143,7 +144,7 @@ def expectation(
     tree.
     """
     tally = frozen_tally(weights)
-    shares = shares_for(sentences.starts, keeps_shares, *_attachment_form(sentences))
+    shares = shares_for(sentences.starts, keeps_shares, *_valences_and_backoff(sentences))
     sums = DependencySums(np.zeros_like(tally.sums.cells), np.zeros_like(tally.sums.totals))
     log_z = _infer_all(sentences, tally, sums, shares, EXPECT)
     return sums.cells, log_z, shares
@@ -285,11 +286,11 @@ def cell_uses(
     cells = np.concatenate([rows * n + tags, n_arc_rows * n + roots])
     attach = np.bincount(cells, minlength=(n_arc_rows + 1) * n)
     n_children = np.bincount(half, minlength=2 * len(tokens)).reshape(-1, 2)
-    choice = _choice_uses(tokens[heads >= 0], n_children[heads >= 0], n)
+    choice = _stop_decisions(tokens[heads >= 0], n_children[heads >= 0], n)
     return np.concatenate([attach, choice.ravel(), *others]).astype(np.float64)
 
 
-def _choice_uses(tokens: np.ndarray, n_children: np.ndarray, n_types: int) -> np.ndarray:
+def _stop_decisions(tokens: np.ndarray, n_children: np.ndarray, n_types: int) -> np.ndarray:
     """How often tokens with so many children on either side stop and go on, by tag."""
     choice = np.zeros((n_types, 2, 2, 2))
     for side in range(2):

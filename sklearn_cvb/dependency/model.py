@@ -1,4 +1,6 @@
-"""The dependency model with valence, as algorithms learn it: concentrations, starts, steps."""
+"""The dependency model with valence, as algorithms learn it: concentrations, first weights (the
+harmonic start of Klein and Manning), EM, VB, CVB, samples.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -202,7 +204,7 @@ def weights_from_fit(learned: Learned, problem: DependencyProblem) -> np.ndarray
         return layout.rows(cells_from(parts)).mean()
     mixed = _tables_of_tags(probabilities_of(learned, mixed=True), places)
     n_arcs = learned.counts.stop[places][..., GO]
-    return backoff_weights(_as_counts(mixed, n_arcs, layout), layout)
+    return backoff_weights(_counts_of_probabilities(mixed, n_arcs, layout), layout)
 
 
 def _places_of_tags(learned: Learned, types: list[Any], n_types: int) -> list[int]:
@@ -238,7 +240,9 @@ def _tables_of_tags(parts: DMVCounts, places: list[int]) -> DMVCounts:
     )
 
 
-def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: DependencyLayout) -> np.ndarray:
+def _counts_of_probabilities(
+    parts: DMVCounts, n_arcs: np.ndarray, layout: DependencyLayout
+) -> np.ndarray:
     """Probabilities without mixtures as counts for other valences: sums are means over arcs.
 
     There are so many expected arcs by head, side and valence.
@@ -260,7 +264,7 @@ def harmonic_counts(sentences: DependencySentences, layout: DependencyLayout) ->
     cells = np.zeros(layout.n_cells)
     attach, choice = tables_of(cells, layout)
     for _, arc_cells, choice_cells in cells_by_length(sentences):
-        arcs, choices = _harmonic_share(arc_cells.shape[2], layout.n_valences)
+        arcs, choices = _harmonic_expectations(arc_cells.shape[2], layout.n_valences)
         for table, used in zip(arcs, arc_cells, strict=True):
             weights = np.broadcast_to(table, used.shape).ravel()
             attach += np.bincount(used.ravel(), weights, attach.size).reshape(attach.shape)
@@ -269,7 +273,7 @@ def harmonic_counts(sentences: DependencySentences, layout: DependencyLayout) ->
     return cells
 
 
-def _harmonic_share(n: int, n_valences: int) -> tuple[np.ndarray, np.ndarray]:
+def _harmonic_expectations(n: int, n_valences: int) -> tuple[np.ndarray, np.ndarray]:
     """Expected arcs and choices of a sentence of n tokens.
 
     Arcs are by valence, head and child, the root's on the diagonal of the last valence.
@@ -291,14 +295,14 @@ def _harmonic_share(n: int, n_valences: int) -> tuple[np.ndarray, np.ndarray]:
         choices[:, side, 1, 1] = np.maximum(expected - (1.0 - none), 0.0)
     by_valence = arcs[None]
     if n_valences == 2:
-        first = _first_on_the_right(arcs)
-        first += _first_on_the_right(arcs[::-1, ::-1])[::-1, ::-1]
+        first = _nearest_on_the_right(arcs)
+        first += _nearest_on_the_right(arcs[::-1, ::-1])[::-1, ::-1]
         by_valence = np.stack([first, np.maximum(arcs - first, 0.0)])
     by_valence[-1][position, position] = roots
     return by_valence, choices.reshape(n, 8)
 
 
-def _first_on_the_right(arcs: np.ndarray) -> np.ndarray:
+def _nearest_on_the_right(arcs: np.ndarray) -> np.ndarray:
     """Chances of arcs to the right without another child between, each token choosing alone."""
     first = np.triu(arcs)
     for h in range(len(arcs)):
@@ -451,7 +455,7 @@ class DependencyModel(RowModel):
         heads = [sample.heads[a:b].copy() for a, b in pairwise(starts)]
         return count_structures(label_counts, [(part.tobytes(), part) for part in heads])
 
-    def rebase(self, state: State) -> State:
+    def adapt_state(self, state: State) -> State:
         """The state under the prior of now; learned concentrations go on from their values."""
         hyper = self.concentrations.continued_from(state.hyper)
         return state._replace(hyper=hyper, prior=self.prior(hyper))

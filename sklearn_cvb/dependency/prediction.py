@@ -1,4 +1,6 @@
-"""A fitted dependency model at work: weights, heads and their posteriors, sampled sentences."""
+"""A fitted dependency model at work: weights, heads and their posteriors, sampled sentences. What
+float64 loses is inferred in log space.
+"""
 
 from typing import Any, NamedTuple
 
@@ -54,7 +56,7 @@ def weights_to_predict(learned: Learned) -> np.ndarray:
     return mixed_weights(rows.exp_expected_log(), learned.layout)
 
 
-def _safe_weights(learned: Learned) -> tuple[np.ndarray, np.ndarray | None]:
+def _weights_and_logs(learned: Learned) -> tuple[np.ndarray, np.ndarray | None]:
     """`weights_to_predict`, and where float64 loses some, which are 0 then, the logs of all."""
     weights = weights_to_predict(learned)
     if learned.extra.means is not None or not learned.averages:
@@ -96,7 +98,7 @@ def sentences_to_parse(learned: Learned, corpus: Corpus) -> DependencySentences:
 
 def best_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """Heads of the heaviest trees, one after the other."""
-    sentences, (weights, logs) = (sentences_to_parse(learned, corpus), _safe_weights(learned))
+    sentences, (weights, logs) = (sentences_to_parse(learned, corpus), _weights_and_logs(learned))
     heads, log_weights = heaviest_heads(frozen_tally(weights), sentences)
     suspects = np.flatnonzero(log_weights < ALMOST_NOTHING / 2)
     if logs is None:
@@ -112,7 +114,7 @@ def best_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
 def posteriors_of_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """The tables that `predict_proba` gives."""
     sentences = sentences_to_parse(learned, corpus)
-    weights, logs = _safe_weights(learned)
+    weights, logs = _weights_and_logs(learned)
     _, log_z, shares = expectation(weights, sentences, keeps_shares=True)
     tables = []
     for i, n in enumerate(np.diff(corpus.starts).tolist()):

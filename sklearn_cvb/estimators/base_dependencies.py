@@ -211,17 +211,17 @@ class BaseDMV(BaseModel):
     @property
     def mixtureprob_(self) -> np.ndarray:
         """With back-off: p(own table), p(coarse table), shape (n_types, 2[, 2], 2)."""
-        return self._part("mixture")
+        return self._backoff_table("mixture")
 
     @property
     def ownprob_(self) -> np.ndarray:
         """With back-off: p(child | head, side[, valence]) in the own tables alone."""
-        return self._part("attach")
+        return self._backoff_table("attach")
 
     @property
     def coarseprob_(self) -> np.ndarray:
         """With back-off: p(child | head, side), or p(child | side), shape (2, n_types)."""
-        return self._part("coarse")
+        return self._backoff_table("coarse")
 
     def predict(self, X: Any) -> np.ndarray:
         """The heads in the most probable tree of each sentence.
@@ -296,7 +296,7 @@ class BaseDMV(BaseModel):
         log_z = log_likelihoods(mean_weights(learned, mixed=True), sentences)
         return log_z, corpus.observed_lengths
 
-    def _part(self, name: str) -> np.ndarray:
+    def _backoff_table(self, name: str) -> np.ndarray:
         """A table that only models that back off have."""
         learned = learned_of(self)
         if learned.layout.backoff is None:

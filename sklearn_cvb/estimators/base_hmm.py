@@ -1,4 +1,6 @@
-"""What all hidden Markov models share: parameters, reading, what a fit leaves, predictions."""
+"""What all hidden Markov models share: groups of parameters, the observation (how symbols or
+numbers are read), predictions under the weights of a fit, forecasts.
+"""
 
 from collections.abc import Iterable
 from dataclasses import field
@@ -22,7 +24,13 @@ from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import checked_input, checked_rows, learned_of, means_of, start_of
+from sklearn_cvb.estimators.door import (
+    chain_start_of,
+    checked_input,
+    checked_rows,
+    learned_of,
+    posterior_means_of,
+)
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import (
     Count,
@@ -311,12 +319,12 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             known = init if isinstance(init, HMMParameters) else None
             return options_to_read(*who, self.emission, self.transitions, known)
         given = {name: getattr(self, name) for name in self._every_name}
-        options = options_to_fit(*who, given | {"init": start_of(init)})
+        options = options_to_fit(*who, given | {"init": chain_start_of(init)})
         if "beta" in self._fields:
             usual: Any = self._fields["beta"].default
             options = options._replace(is_beta_given=not np.array_equal(self.beta, usual))
         if (options.fixed or self._emits_symbols) and hasattr(init, "startprob_"):
-            options = options._replace(init_means=means_of(init))
+            options = options._replace(init_means=posterior_means_of(init))
         return options
 
     def _observation(self, to_fit: bool = False) -> Observation:
@@ -359,7 +367,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             reading = reading._replace(messages=(*reading.messages, why))
         return reading
 
-    def _to_fit_again(self, learned: Learned, X: Any) -> Any:
+    def _training_input(self, learned: Learned, X: Any) -> Any:
         """The training sequences once more, as `_read` takes them."""
         return self._observation().training_input(learned, self._checked_input(X, learned=learned))
 
@@ -372,7 +380,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     # Reading a fitted model
 
-    def _read_again(
+    def _read_weighted(
         self, learned: Learned, X: Any, means: bool = False
     ) -> prediction.WeightedSequences:
         """X under the weights of a fitted model."""
@@ -534,7 +542,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """The posteriors of `predict_proba`."""
-        weighted = self._read_again(learned_of(self), X)
+        weighted = self._read_weighted(learned_of(self), X)
         return arrange(weighted.corpus, prediction.posterior_table(weighted), np.nan)
 
     def filter_proba(self, X: Any) -> np.ndarray:
@@ -549,7 +557,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         ndarray
             As `predict_proba`.
         """
-        weighted = self._read_again(learned_of(self), X)
+        weighted = self._read_weighted(learned_of(self), X)
         table = prediction.posterior_table(weighted, kernels.filtered)
         return arrange(weighted.corpus, table, np.nan)
 
@@ -592,7 +600,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         if not self._emits_symbols:
             raise AttributeError("predict_next_proba is for symbols: use predict_next for numbers")
         learned = learned_of(self)
-        weighted = self._read_again(learned, X, means=True)
+        weighted = self._read_weighted(learned, X, means=True)
         table = prediction.posterior_table(weighted, kernels.filtered)[
             weighted.corpus.starts[1:] - 1
         ]
@@ -666,7 +674,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         learned = learned_of(self)
         check_forecast(learned, n_steps, n_draws, level)
         family = learned.extra.numeric.family
-        reads, transitions, points = self._known_at(learned, X, draws)
+        reads, transitions, points = self._forecast_parameters(learned, X, draws)
         going_on, n_samples = [], 0
         for weighted, transition in zip(reads, transitions, strict=True):
             going_on.append(state_forecaster(weighted, transition))
@@ -683,9 +691,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             forecasts._replace(names=numeric.columns.names), X, weighted.corpus.starts
         )
 
-    def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
+    def _forecast_parameters(
+        self, learned: Learned, X: Any, draws: "Draws | None"
+    ) -> tuple[Any, Any, Any]:
         """Sequences under the fitted parameters, transitions, and what states emit."""
-        weighted = self._read_again(learned, X, means=True)
+        weighted = self._read_weighted(learned, X, means=True)
         return [weighted], [prediction.mean_transitions(learned)], [learned.extra.numeric.point]
 
     def transform(self, X: Any) -> np.ndarray:
@@ -699,7 +709,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        weighted = self._read_again(learned_of(self), X)
+        weighted = self._read_weighted(learned_of(self), X)
         sums = np.add.reduceat(
             prediction.posterior_table(weighted), weighted.corpus.starts[:-1], axis=0
         )

@@ -16,7 +16,7 @@ from sklearn_cvb.estimators.parameters import (
     PseudoCount,
     SamplerFields,
     SweepFields,
-    chain_of,
+    gibbs_sampler,
 )
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Reading
@@ -219,7 +219,7 @@ class GibbsDMV(DependencyFields, SamplerFields, TaggedSentenceFields, DMV):
     True
     """
 
-    _algorithm = chain_of
+    _algorithm = gibbs_sampler
 
     def _why_one_restart(self, reading: Reading) -> str:
         """Nothing: chains differ wherever they begin."""

@@ -20,7 +20,7 @@ from sklearn_cvb.estimators.parameters import (
     LeaveOneOutSweepFields,
     SamplerFields,
     SweepFields,
-    chain_of,
+    gibbs_sampler,
 )
 from sklearn_cvb.grammar.grammar import grammar_from
 from sklearn_cvb.grammar.layout import GrammarOptions, lay_out
@@ -313,11 +313,15 @@ class HastingsPCFG(RuleFields, SamplerFields, GrammarStartFields, SentenceFields
     (S (S a) (S a))
     """
 
-    _algorithm = chain_of
+    _algorithm = gibbs_sampler
 
     def _options(self, to_fit: bool = True) -> GrammarOptions:
         options = super()._options(to_fit)
-        return options._replace(temperatures=self._kept().temperatures) if to_fit else options
+        return (
+            options._replace(temperatures=self._checked_samples().temperatures)
+            if to_fit
+            else options
+        )
 
 
 class GibbsPCFG(RuleFields, SamplerFields, GrammarStartFields, SentenceFields, PCFG):
@@ -353,7 +357,7 @@ class GibbsPCFG(RuleFields, SamplerFields, GrammarStartFields, SentenceFields, P
     (S (S a b) (S a b))
     """
 
-    _algorithm = chain_of
+    _algorithm = gibbs_sampler
     _can_anneal = False
 
     _draws_probabilities = True

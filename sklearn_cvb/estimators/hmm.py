@@ -25,7 +25,7 @@ from sklearn_cvb.estimators.parameters import (
     LeaveOneOutSweepFields,
     SamplerFields,
     SweepFields,
-    chain_of,
+    gibbs_sampler,
 )
 from sklearn_cvb.faces.hmm import JSONFace, KnownParameters
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
@@ -141,7 +141,7 @@ class VBHMM(PosteriorFields, BoundedSweepFields, StartFields, HMMInBatches, HMM)
         ndarray of shape (n_samples,)
             Nats per sequence; never above the log-likelihood averaged over the posterior.
         """
-        return self._read_again(learned_of(self), X).log_z()
+        return self._read_weighted(learned_of(self), X).log_z()
 
 
 class CVBHMM(PosteriorFields, UpdateFields, LeaveOneOutSweepFields, StartFields, HMMInBatches, HMM):
@@ -253,7 +253,7 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
     """
 
     # What is drawn at a time
-    _algorithm = chain_of
+    _algorithm = gibbs_sampler
 
     _kind_of_chain = EstimatorKind(
         why_all_steps="update='token' moves one token at a time, which cannot reach every path "
@@ -296,7 +296,9 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
 
     def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]]:
         sampled: ChainSamples = learned.extra.samples
-        refuse_without_posterior(sampled, self._kept().temperatures, "credible_intervals")
+        refuse_without_posterior(
+            sampled, self._checked_samples().temperatures, "credible_intervals"
+        )
         return sampled.posteriors()
 
     def perplexity(self, X: Any, per: str = "token") -> float:
@@ -318,7 +320,7 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
             With annealing: its samples are not of the posterior.
         """
         learned_of(self)
-        if self._kept().temperatures is not None:
+        if self._checked_samples().temperatures is not None:
             raise ValueError(
                 "perplexity averages over samples of the posterior (eq. 28): fit with "
                 "samples=Samples(); score uses averaged parameters with any temperatures"

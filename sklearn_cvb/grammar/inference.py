@@ -1,4 +1,6 @@
-"""Inference over sentences under a grammar: expectations, sweeps, heaviest and sampled trees."""
+"""Inference over sentences under a grammar: expectations, sweeps, heaviest and sampled trees. A
+tally is counts and prior as a sweep changes them; shares are what each sentence adds to the counts.
+"""
 
 from typing import Any
 
@@ -241,7 +243,7 @@ def leave_one_out_trees(
     for i in sentences:
         set_log_weights(lists, _leave_one_out_logs(tally, shares, i, every))
         trees.append(best_trees_by_lists(lists, np.array([i]), chart)[0][1:])
-    return trees_of_fields(trees)
+    return joined_trees(trees)
 
 
 def _leave_one_out_logs(
@@ -309,7 +311,7 @@ def rule_uses(trees: Derivations, layout: GrammarLayout) -> np.ndarray:
     return np.bincount(cells, minlength=len(layout.lhs)).astype(np.float64)
 
 
-def trees_of_fields(nodes: list[tuple[Any, ...]]) -> Derivations:
+def joined_trees(nodes: list[tuple[Any, ...]]) -> Derivations:
     """Trees of which these are the nodes."""
     starts = np.cumsum([0] + [len(fields[0]) for fields in nodes])
     return Derivations(starts, *(np.concatenate(field) for field in zip(*nodes, strict=True)))

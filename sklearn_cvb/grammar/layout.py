@@ -1,4 +1,5 @@
-"""A grammar and sentences laid out for the kernels, known brackets, and the choice of engine.
+"""A grammar and sentences laid out for the kernels, known brackets, and which engine infers them: a
+forest of all derivations, dense tables, factors, or lists of rules.
 
 A grammar has two symbols at most on the right, and its terminals by word. There are four engines
 with the same results:
@@ -70,9 +71,9 @@ class GrammarLayout(NamedTuple):
     n_shown: int  # how many symbols trees show, the first: not the parts of independent rules
     is_given: bool  # a grammar that is not has all rules, and its labels mean nothing
     n_words: int  # of the vocabulary; the code of all others is `n_words`
-    first: np.ndarray  # where the terminals of each text begin: words, then several words
-    symbol: np.ndarray  # of the terminals, in the order of `first`
-    cell: np.ndarray  # of the same; -1 at helpers
+    terminal_first: np.ndarray  # where the terminals of each text begin: words, then several words
+    terminal_symbol: np.ndarray  # of the terminals, in the order of `first`
+    terminal_cell: np.ndarray  # of the same; -1 at helpers
     multiword: dict[Any, Any]  # number of each text of several words, by its tuple of codes
     longest_terminal: int  # words of the longest terminal
 
@@ -102,7 +103,9 @@ class GrammarLayout(NamedTuple):
     @property
     def unknown_cells(self) -> np.ndarray:
         """Cells of the rules that derive an unknown word."""
-        cells = self.cell[self.first[self.n_words] : self.first[self.n_words + 1]]
+        cells = self.terminal_cell[
+            self.terminal_first[self.n_words] : self.terminal_first[self.n_words + 1]
+        ]
         return cells[cells >= 0]
 
 
@@ -318,9 +321,11 @@ def terminal_index_for(layout: GrammarLayout, corpus: Corpus) -> TerminalIndex:
         order = np.lexsort((-first, stop))
         first, stop, text = first[order], stop[order], text[order]
     sentence = np.searchsorted(starts, first, side="right") - 1
-    n_terminals = np.diff(layout.first)[text]
+    n_terminals = np.diff(layout.terminal_first)[text]
     ends = np.cumsum(n_terminals)
-    entry = np.arange(ends[-1]) + np.repeat(layout.first[text] - (ends - n_terminals), n_terminals)
+    entry = np.arange(ends[-1]) + np.repeat(
+        layout.terminal_first[text] - (ends - n_terminals), n_terminals
+    )
     begin, end = first - starts[sentence], stop - starts[sentence]
     each = np.bincount(sentence, n_terminals, len(starts) - 1)
     return TerminalIndex(
@@ -328,8 +333,8 @@ def terminal_index_for(layout: GrammarLayout, corpus: Corpus) -> TerminalIndex:
         np.append(0, np.cumsum(each)).astype(np.int64),
         np.repeat(begin.astype(np.int32), n_terminals),
         np.repeat(end.astype(np.int32), n_terminals),
-        layout.symbol[entry].astype(np.int32),
-        layout.cell[entry],
+        layout.terminal_symbol[entry].astype(np.int32),
+        layout.terminal_cell[entry],
     )
 
 

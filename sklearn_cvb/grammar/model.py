@@ -1,4 +1,4 @@
-"""A probabilistic grammar, as algorithms learn it: concentrations, starts, steps, samples."""
+"""A probabilistic grammar, as algorithms learn it: concentrations, starts, EM, VB, CVB, samples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from sklearn_cvb.grammar.inference import (
     expectation,
     frozen_tally,
     heaviest_trees,
+    joined_trees,
     leave_one_out_trees,
     leave_out_sweep,
     presence_by_sentence,
     rule_uses,
     sum_shares,
     tally_of,
-    trees_of_fields,
 )
 from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
 from sklearn_cvb.kernels.tree.arrays import Derivations
@@ -57,7 +57,7 @@ class GrammarConcentrations(NamedTuple):
     is_learned: bool  # whether all are one value that is learned
     gamma: tuple[Any, ...]  # its prior: shape, rate
 
-    def public(self) -> float | np.ndarray:
+    def public_value(self) -> float | np.ndarray:
         """The one value, or one per rule."""
         same = self.cells.min() == self.cells.max()
         return float(self.cells[0]) if same else self.cells
@@ -161,14 +161,18 @@ def log_weights(weights: np.ndarray) -> np.ndarray:
         return np.log(weights)
 
 
-def rare_counts(counts: np.ndarray, layout: GrammarLayout, seen: np.ndarray) -> np.ndarray | None:
+def rare_word_counts(
+    counts: np.ndarray, layout: GrammarLayout, seen: np.ndarray
+) -> np.ndarray | None:
     """Mean count of the words that were `seen` once, by unknown cell; None without any."""
     cells, once = layout.unknown_cells, np.flatnonzero(seen == 1)
     if not (len(cells) and len(once)):
         return None
-    text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
-    here = np.isin(text, once) & (layout.cell >= 0)
-    total = np.bincount(layout.symbol[here], counts[layout.cell[here]], layout.n_lhs)
+    text = np.repeat(np.arange(len(layout.terminal_first) - 1), np.diff(layout.terminal_first))
+    here = np.isin(text, once) & (layout.terminal_cell >= 0)
+    total = np.bincount(
+        layout.terminal_symbol[here], counts[layout.terminal_cell[here]], layout.n_lhs
+    )
     return total[layout.lhs[cells]] / len(once)
 
 
@@ -307,7 +311,7 @@ class GrammarModel(RowModel):
 
     def means(self, counts: np.ndarray, prior: np.ndarray, sample: Derivations) -> np.ndarray:
         """Posterior means, those of unknown words included."""
-        layout, rare = self.problem.layout, self.rare(counts)
+        layout, rare = self.problem.layout, self.unknown_word_counts(counts)
         if rare is not None:
             counts = counts.copy()
             np.add.at(counts, layout.unknown_cells, rare)
@@ -323,7 +327,7 @@ class GrammarModel(RowModel):
 
     # Going on
 
-    def rebase(self, state: State) -> State | None:
+    def adapt_state(self, state: State) -> State | None:
         """The state under the concentrations of now; a learned one goes on from its value."""
         alpha = self.alpha
         if alpha.is_learned:
@@ -336,12 +340,12 @@ class GrammarModel(RowModel):
 
     # What a fit leaves
 
-    def rare(self, counts: np.ndarray) -> np.ndarray | None:
+    def unknown_word_counts(self, counts: np.ndarray) -> np.ndarray | None:
         """Mean count of words seen once, by rule of unknown words; None where none is to add."""
         corpus, layout = self.problem.corpus, self.problem.layout
         if self.handle_unknown != "rare" or corpus.unknown:
             return None
-        return rare_counts(counts, layout, corpus.uses(layout.n_words))
+        return rare_word_counts(counts, layout, corpus.uses(layout.n_words))
 
     def trees(self, state: State, *, averages: bool) -> Derivations:
         """Trees of the sentences: under the last Q(t_i), most often sampled, or the heaviest."""
@@ -350,13 +354,13 @@ class GrammarModel(RowModel):
             tally = tally_of(layout, state.counts, state.prior)
             return leave_one_out_trees(state.shares, tally, self.problem)
         if isinstance(state.shares, Derivations):
-            return trees_of_fields(most_frequent_structures(sampled_labels(state, self)))
+            return joined_trees(most_frequent_structures(sampled_labels(state, self)))
         arguments = (layout, state.counts, state.prior, state.weights)
         return heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)
 
 
 @dataclass(frozen=True)
-class DrawnGrammar(GrammarModel):
+class GibbsGrammarModel(GrammarModel):
     """A grammar whose probabilities are drawn before each sample of trees."""
 
     def resample(

@@ -1,4 +1,6 @@
-"""A grammar below its estimators: options, reading of X and y, outcome of a fit."""
+"""A grammar's part in a fit, below its estimators: reads X and y, makes the model, and of the
+result `Learned` and fitted attributes.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -8,7 +10,7 @@ import numpy as np
 from sklearn_cvb.grammar.layout import GrammarLayout, GrammarOptions, lay_out, problem_of
 from sklearn_cvb.grammar.model import (
     RANDOM_STARTS,
-    DrawnGrammar,
+    GibbsGrammarModel,
     GrammarModel,
     PCFGCounts,
     first_concentrations,
@@ -16,7 +18,7 @@ from sklearn_cvb.grammar.model import (
 )
 from sklearn_cvb.grammar.prediction import trees_to_show, words_without_rule
 from sklearn_cvb.kernels.tree.arrays import Derivations
-from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learning.gibbs import means_over_samples
 from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
@@ -44,10 +46,10 @@ class GrammarObservation(FamilyObservation):
         sequences, attributes, messages = reading.sequences_to_fit(options.words, X, y)
         if options.alternative:
             messages += reading.caution_of_giant(sequences, options.alternative)
-        read = self.under(*lay_out(options, sequences), sequences, y)
+        read = self.read_under(*lay_out(options, sequences), sequences, y)
         return read._replace(attributes=read.attributes | attributes, messages=messages)
 
-    def under(
+    def read_under(
         self, words: Vocabulary, layout: GrammarLayout, sequences: Sequences, y: Any
     ) -> Reading:
         """Sentences under a grammar, and what is shown of it."""
@@ -102,7 +104,7 @@ class GrammarObservation(FamilyObservation):
     def model(self, reading: Reading) -> GrammarModel:
         """The model of what was read, for algorithms to learn."""
         options, layout = self.options, reading.problem.layout
-        kind = DrawnGrammar if options.draws_probabilities else self.model_type
+        kind = GibbsGrammarModel if options.draws_probabilities else self.model_type
         alpha, init = first_concentrations(options.alpha, layout), options.init
         init = init_or_default(init, layout)
         return kind(reading.problem, alpha, init, options.words.handle_unknown)
@@ -124,14 +126,14 @@ class GrammarObservation(FamilyObservation):
             state.prior,
             counts,
             state.weights,
-            model.rare(counts),
+            model.unknown_word_counts(counts),
             algorithm.averages,
-            mean_means(state, model) if isinstance(state.shares, Derivations) else None,
+            means_over_samples(state, model) if isinstance(state.shares, Derivations) else None,
         )
-        attributes = {"counts_": PCFGCounts(counts), "alpha_": state.hyper.public()}
-        return FitOutcome(learned, attributes | self.left_trees(result))
+        attributes = {"counts_": PCFGCounts(counts), "alpha_": state.hyper.public_value()}
+        return FitOutcome(learned, attributes | self.training_trees(result))
 
-    def left_trees(self, result: FitResult) -> dict[str, Any]:
+    def training_trees(self, result: FitResult) -> dict[str, Any]:
         """Trees of the training sentences."""
         problem, averages = result.reading.problem, result.algorithm.averages
         trees = result.model.trees(result.best.state, averages=averages)

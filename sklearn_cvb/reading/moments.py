@@ -1,4 +1,5 @@
-"""Moments of the columns of training data, from which priors of emissions are made.
+"""Moments of the columns of training data (counts, means, deviations, extremes), from which priors
+of emissions are made; blocks of steps are merged.
 
 They are those of blocks of steps, merged one after the other (Chan, Golub and LeVeque 1983), so
 that a table in memory and the same one on disk have the same to the last bit.

@@ -1,4 +1,7 @@
-"""Inference over all observed trees: expectations, and sweeps that leave out a tree or a node."""
+"""Inference over all observed trees: expectations, and sweeps that leave out a tree, or a node,
+whose shares are then distributions over subtypes. A tally is counts and prior as a sweep changes
+them.
+"""
 
 from typing import Any, NamedTuple
 
@@ -206,7 +209,7 @@ def _infer_in_logs(
 _PIECE = 20_000
 
 
-def nodes_above(trees: ObservedTrees) -> np.ndarray:
+def parents_of(trees: ObservedTrees) -> np.ndarray:
     """The node above each, `NONE` for roots."""
     above = np.full(len(trees.rule), NONE, np.int64)
     for children in (trees.left, trees.right):
@@ -238,11 +241,11 @@ def counts_of_nodes(q: np.ndarray, layout: TreebankLayout, trees: ObservedTrees)
     return tally.cells
 
 
-def token_sweep(
+def node_sweep(
     q: np.ndarray, layout: TreebankLayout, trees: ObservedTrees, tally: AnnotatedTally
 ) -> np.ndarray:
     """New distributions of all nodes; the tally, of their counts, is changed in place."""
-    nodes = NodeSubtypes(q.copy(), nodes_above(trees))
+    nodes = NodeSubtypes(q.copy(), parents_of(trees))
     sweep_nodes(trees, layout.blocks, tally, nodes, np.zeros((2, q.shape[1])))
     return nodes.q
 

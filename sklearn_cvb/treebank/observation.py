@@ -1,4 +1,6 @@
-"""A treebank grammar below its estimators: options, reading of X and y, outcome of a fit."""
+"""A treebank grammar's part in a fit, below its estimators: options, reads sentences and gold
+trees, makes the model, and of the result `Learned` and fitted attributes.
+"""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,7 +16,7 @@ from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.settings import SplitAndMerge
 from sklearn_cvb.treebank.binarise import Debinarisation, Treebank, binarise
 from sklearn_cvb.treebank.inference import TreebankProblem
-from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, split_merge_plan
+from sklearn_cvb.treebank.model import AnnotatedModel, NodewiseModel, split_merge_plan
 from sklearn_cvb.treebank.parameters import LatentPCFGCounts, layout_of
 from sklearn_cvb.treebank.reading import (
     GoldTrees,
@@ -64,7 +66,7 @@ class TreebankObservation(FamilyObservation):
         corpus = reading.encode(sequences, lexicon.codes)
         reading.refuse_missing(corpus, "a treebank grammar")
         numbers = lexicon.numbers(sequences.tokens, starts[:-1])
-        treebank = binarise(gold.trees, numbers, gold.top, options.horizontal)
+        treebank = binarise(gold.trees, numbers, gold.top_label, options.horizontal)
         if options.alternative:
             messages += reading.caution_of_giant(corpus, options.alternative)
         problem = TreebankProblem(corpus, treebank)
@@ -99,7 +101,7 @@ class TreebankObservation(FamilyObservation):
         n_first = 1 if options.rounds else options.n_subtypes
         layout = layout_of(treebank.rules(np.full(len(treebank.symbols), n_first)))
         share = float(options.rounds.merge_share) if options.rounds else 0.0
-        kind = TokenAnnotatedModel if options.update == "token" else AnnotatedModel
+        kind = NodewiseModel if options.update == "token" else AnnotatedModel
         most, is_fixed = options.n_subtypes, options.rounds is None
         return kind(reading.problem, layout, options.init, options.alpha, most, share, is_fixed)
 
@@ -115,14 +117,18 @@ class TreebankObservation(FamilyObservation):
         counts = LatentPCFGCounts(cells, layout.rules.first)
         attributes = {"counts_": counts, "symbols_": labels, "alpha_": alpha}
         more = Debinarisation(
-            treebank.symbols, treebank.paths, treebank.top, _usual_root(treebank), labels
+            treebank.symbols,
+            treebank.unary_paths,
+            treebank.top_label,
+            _most_frequent_root(treebank),
+            labels,
         )
         learned = Learned(
             words=read.words,
             layout=layout,
             prior=alpha,
             counts=counts,
-            fallback=model.whole(state.weights),
+            fallback=model.unscaled(state.weights),
             averages=algorithm.averages,
             extra=more,
         )
@@ -146,7 +152,7 @@ class TreebankObservation(FamilyObservation):
         return corpus._replace(tokens=numbers), sequences.tokens
 
 
-def _usual_root(treebank: Treebank) -> Any:
+def _most_frequent_root(treebank: Treebank) -> Any:
     """The most frequent root of trees."""
     n = len(treebank.roots)
     return treebank.symbols[treebank.roots[int(treebank.counts[:n].argmax())]].label

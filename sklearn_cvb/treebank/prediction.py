@@ -1,4 +1,5 @@
-"""A fitted treebank grammar at work: best trees of sentences, their likelihood, sampled trees.
+"""A fitted treebank grammar at work: coarse-to-fine parsing by charts of items (a symbol over a
+span), Viterbi and max-rule trees, likelihoods of sentences, sampled trees.
 
 First the grammar without annotations says which symbols a span can have, then the whole grammar
 parses with these. A sentence that loses its trees this way is parsed again with all symbols.
@@ -44,10 +45,10 @@ class Parser(NamedTuple):
 
     fine: AnnotatedGrammar
     coarse: AnnotatedGrammar
-    logs: AnnotatedGrammar  # the fine one with logs for weights
+    log_fine: AnnotatedGrammar  # the fine one with logs for weights
     # (2, n_symbols), which symbols can be the lower and the upper items of one word, and of more
-    narrow: np.ndarray
-    wide: np.ndarray
+    word_symbols: np.ndarray
+    span_symbols: np.ndarray
 
 
 class SentenceInference(NamedTuple):
@@ -61,7 +62,7 @@ class SentenceInference(NamedTuple):
     log_z: float  # log p(words); -inf without a tree
 
 
-def without_annotations(rules: AnnotatedRules, weights: np.ndarray) -> np.ndarray:
+def coarse_weights(rules: AnnotatedRules, weights: np.ndarray) -> np.ndarray:
     """Weights of rules whatever the annotations, as often as each subtype is expected."""
     rows, sizes = rows_of(rules), np.diff(rules.first)
     rule = np.repeat(np.arange(len(sizes)), sizes)
@@ -107,10 +108,10 @@ def parser_for(rules: AnnotatedRules, weights: np.ndarray, coarse: np.ndarray) -
 
 def all_items(parser: Parser, grammar: AnnotatedGrammar, n: int) -> ChartItems:
     """All items that n words could have."""
-    shape = n * (n + 1) // 2, *parser.wide.shape
-    keeps = np.broadcast_to(parser.wide, shape).copy()
+    shape = n * (n + 1) // 2, *parser.span_symbols.shape
+    keeps = np.broadcast_to(parser.span_symbols, shape).copy()
     ends = np.arange(1, n + 1)
-    keeps[ends * (ends - 1) // 2] = parser.narrow
+    keeps[ends * (ends - 1) // 2] = parser.word_symbols
     span, is_upper, symbol = np.nonzero(keeps)
     return items_of(grammar.n_subtypes, n, span, is_upper == 1, symbol)
 
@@ -236,7 +237,7 @@ def _best_tree(parser: Parser, words: np.ndarray, threshold: float, decoding: st
     if inference is None:
         return np.empty((3, 0), np.int64)
     if decoding == "viterbi":
-        return _nodes_below(inference, *_heaviest_tree(parser.logs, words, inference))
+        return _nodes_below(inference, *_heaviest_tree(parser.log_fine, words, inference))
     return _nodes_below(inference, *_max_rule_tree(inference))
 
 
@@ -259,12 +260,12 @@ def parse(
 ) -> Parses:
     """The best trees of sentences."""
     if coarse is None:
-        coarse = without_annotations(rules, weights)
+        coarse = coarse_weights(rules, weights)
 
     def tree(parser: Parser, words: np.ndarray) -> np.ndarray:
         return _best_tree(parser, words, threshold, decoding)
 
-    trees = _each_sentence(tree, (rules, weights, coarse), tokens, starts, n_jobs)
+    trees = _map_sentences(tree, (rules, weights, coarse), tokens, starts, n_jobs)
     ends = np.cumsum([0, *(nodes.shape[1] for nodes in trees)])
     return Parses(ends, *np.concatenate([np.empty((3, 0), np.int64), *trees], axis=1))
 
@@ -279,10 +280,10 @@ def log_likelihoods(
 ) -> np.ndarray:
     """log p(words) of sentences, over all trees and annotations."""
     even = np.ones(len(rules.parent))
-    return np.array(_each_sentence(_log_likelihood, (rules, weights, even), tokens, starts, n_jobs))
+    return np.array(_map_sentences(_log_likelihood, (rules, weights, even), tokens, starts, n_jobs))
 
 
-def _each_sentence(
+def _map_sentences(
     work: Callable[[Parser, np.ndarray], _Result],
     grammar: tuple[AnnotatedRules, np.ndarray, np.ndarray],
     tokens: np.ndarray,
@@ -296,8 +297,8 @@ def _each_sentence(
     i = int(np.diff(starts).argmax())
     n = int(starts[i + 1] - starts[i])
     # Of each span two places of every symbol, and two weights in either layer.
-    n_items = n * (n + 1) / 2 * len(parser.narrow[0])
-    n_splits = n_items * n / 3 * len(parser.coarse.pairs.left) / len(parser.narrow[0])
+    n_items = n * (n + 1) / 2 * len(parser.word_symbols[0])
+    n_splits = n_items * n / 3 * len(parser.coarse.pairs.left) / len(parser.word_symbols[0])
     check_sample(f"sentence {i}", f"{n:,} words", 48 * n_items, n_splits)
     tokens, n_sentences = np.ascontiguousarray(tokens, np.int64), len(starts) - 1
     results: list[Any] = [None] * n_sentences

@@ -37,7 +37,7 @@ class GoldTrees(NamedTuple):
     """Sentences and their trees, cleaned."""
 
     trees: list[Any]  # leaves are words as the sentences have them
-    top: Any  # a label that stood above each of them, and nowhere else
+    top_label: Any  # a label that stood above each of them, and nowhere else
 
 
 def bare_label(label: str) -> str:

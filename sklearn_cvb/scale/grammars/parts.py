@@ -85,7 +85,7 @@ class GrammarInParts(GrammarObservation):
 
     model_type = ShardedGrammar
 
-    def left_trees(self, result: FitResult) -> dict[str, Any]:
+    def training_trees(self, result: FitResult) -> dict[str, Any]:
         """No trees."""
         return {}
 
