@@ -10,13 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.alignment.links import best_positions
-from sklearn_cvb.kernels.alignment import (
-    FORBIDDEN,
-    UNLISTED,
-    AlignmentPairs,
-    AlignmentSums,
-    AlignmentTally,
-)
+from sklearn_cvb.kernels import alignment as kernels
+from sklearn_cvb.kernels.alignment import AlignmentPairs, AlignmentSums, AlignmentTally
 from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import short_repr
@@ -145,7 +140,7 @@ def pairs_of(
     m, first, cell = np.diff(encoded.target_starts), table_starts(encoded), words.places
     for piece, keys in zip(_ranges_of_pairs(encoded), words.keys, strict=True):
         places = np.minimum(np.searchsorted(layout.keys, keys), len(layout.keys) - 1)
-        places[layout.keys[places] != keys] = UNLISTED
+        places[layout.keys[places] != keys] = kernels.UNLISTED
         ours = slice(first[piece.start], first[piece.stop])
         cell[ours] = places[cell[ours]]
     for i, links in (known or {}).items():
@@ -154,7 +149,7 @@ def pairs_of(
         allowed[:, [j for _, j in links]] = False
         for source, target in links:
             allowed[source, target] = True
-        table[~allowed] = FORBIDDEN
+        table[~allowed] = kernels.FORBIDDEN
     starts = encoded.source_starts, encoded.target_starts
     return AlignmentPairs(
         encoded.source, *starts, cell, first, len(layout.keys), layout.n_sources, layout[2]

@@ -11,6 +11,7 @@ import numpy as np
 
 from sklearn_cvb.dependency.known import why_no_tree
 from sklearn_cvb.dependency.parameters import DependencyLayout
+from sklearn_cvb.kernels.dependency import trees as kernels
 from sklearn_cvb.kernels.dependency.arrays import (
     UNKNOWN_HEAD,
     DependencySentences,
@@ -23,13 +24,6 @@ from sklearn_cvb.kernels.dependency.arrays import (
 )
 from sklearn_cvb.kernels.dependency.chart import count_in_logs, fill_in_logs
 from sklearn_cvb.kernels.dependency.expectation import EXPECT, SCORE, SWEEP, WEIGH, infer
-from sklearn_cvb.kernels.dependency.trees import (
-    ALMOST_NOTHING,
-    descent_workspace_for,
-    draw_trees,
-    heaviest_trees,
-    sweep_for,
-)
 from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.sample_sizes import check_sample
@@ -187,8 +181,8 @@ def heaviest_heads(
     longest = longest_length(sentences)
     heads, logs = np.empty(len(sentences.token), np.int64), np.empty(len(sentences.starts) - 1)
     left_out = shares_for(sentences.starts[:2], False) if shares is None else shares
-    work = chart_workspace(sentences), descent_workspace_for(longest)
-    heaviest_trees(sentences, tally, left_out, shares is not None, work, heads, logs)
+    work = chart_workspace(sentences), kernels.descent_workspace_for(longest)
+    kernels.heaviest_trees(sentences, tally, left_out, shares is not None, work, heads, logs)
     return heads, logs
 
 
@@ -210,7 +204,7 @@ def hardened_expectation(
         counts, log_z, _ = expectation(weights, sentences)
         return counts, temperature * log_z
     heads, values = heaviest_heads(frozen_tally(weights), sentences)
-    values[values < ALMOST_NOTHING / 2] = -np.inf
+    values[values < kernels.ALMOST_NOTHING / 2] = -np.inf
     heads[np.repeat(np.isneginf(values), np.diff(sentences.starts))] = UNKNOWN_HEAD
     return cell_uses(sentences, heads), values
 
@@ -237,10 +231,10 @@ def draw_sweep(
         trees = HeadTrees(np.full(n, UNKNOWN_HEAD, np.int64), np.zeros(n, np.int64))
     trees, work = HeadTrees(*(part.copy() for part in trees)), chart_workspace(sentences)
     levels = rng.random((2 if sentences.coarse is None else 3) * n)
-    sweep = sweep_for(*trees, levels, longest_length(sentences))
+    sweep = kernels.sweep_for(*trees, levels, longest_length(sentences))
     log_z, i = np.full(len(sentences.starts) - 1, np.nan), np.int64(0)
     while True:
-        i = draw_trees(sentences, tally, work, sweep, float(power), i, log_z)
+        i = kernels.draw_trees(sentences, tally, work, sweep, float(power), i, log_z)
         if i == len(log_z):
             return trees, log_z, sweep.proposals.astype(np.float64)
         log_z[i] = fill_in_logs(work, sentences.starts[i + 1] - sentences.starts[i])

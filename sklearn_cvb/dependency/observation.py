@@ -5,13 +5,9 @@ model, and of the result `Learned` and fitted attributes.
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from sklearn_cvb.dependency import inference
 from sklearn_cvb.dependency.arc_weights import advice_on_tags, arc_weights_from
-from sklearn_cvb.dependency.inference import (
-    DependencyProblem,
-    HeadTrees,
-    refuse_impossible,
-    sentences_of,
-)
+from sklearn_cvb.dependency.inference import DependencyProblem, HeadTrees
 from sklearn_cvb.dependency.known import known_heads_from
 from sklearn_cvb.dependency.model import DependencyModel, first_concentrations
 from sklearn_cvb.dependency.parameters import DependencyLayout, counts_from, rare_counts, rare_tags
@@ -65,9 +61,9 @@ class DependencyObservation(FamilyObservation):
         is_raw = bool((heads == UNKNOWN_HEAD).all())
         if is_raw and arc_weights is None:
             messages += advice_on_tags(words.index)
-        sentences = sentences_of(corpus, layout, heads, arc_weights)
+        sentences = inference.sentences_of(corpus, layout, heads, arc_weights)
         if not is_raw:
-            refuse_impossible(sentences, layout)
+            inference.refuse_impossible(sentences, layout)
         alpha_backoff = float(valence.alpha_backoff)
         problem = DependencyProblem(corpus, list(words.index), sentences, layout, alpha_backoff)
         gigabytes = _TABLES * 8 * layout.n_cells / 1e9

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_cvb.dependency import prediction
 from sklearn_cvb.dependency.inference import log_likelihoods, sentences_of
 from sklearn_cvb.dependency.observation import (
     RANDOM_STARTS,
@@ -14,13 +15,6 @@ from sklearn_cvb.dependency.observation import (
     DependencyOptions,
 )
 from sklearn_cvb.dependency.parameters import DependencyLayout, DMVCounts
-from sklearn_cvb.dependency.prediction import (
-    best_heads,
-    mean_weights,
-    posteriors_of_heads,
-    probabilities_of,
-    sample_sentences,
-)
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.door import known_words, learned_of
 from sklearn_cvb.estimators.parameters import (
@@ -192,7 +186,7 @@ class BaseDMV(BaseModel):
     @property
     def rootprob_(self) -> np.ndarray:
         """p(tag of the root), shape (n_types,); the unknown tag, if any, is last."""
-        return probabilities_of(learned_of(self), mixed=True).root
+        return prediction.probabilities_of(learned_of(self), mixed=True).root
 
     @property
     def attachprob_(self) -> np.ndarray:
@@ -201,12 +195,12 @@ class BaseDMV(BaseModel):
         With an extended `valence` p(child | head, side, valence), shape (n_types, 2, 2, n_types).
         With back-off mixtures are worked out.
         """
-        return probabilities_of(learned_of(self), mixed=True).attach
+        return prediction.probabilities_of(learned_of(self), mixed=True).attach
 
     @property
     def stopprob_(self) -> np.ndarray:
         """p(stop | head, side, valence), shape (n_types, 2, 2); valence 1 means it has a child."""
-        return probabilities_of(learned_of(self), mixed=True).stop[..., STOP]
+        return prediction.probabilities_of(learned_of(self), mixed=True).stop[..., STOP]
 
     @property
     def mixtureprob_(self) -> np.ndarray:
@@ -239,7 +233,7 @@ class BaseDMV(BaseModel):
         """
         learned = learned_of(self)
         corpus = self._encoded(learned, X)
-        return arrange(corpus, best_heads(learned, corpus), UNKNOWN_HEAD)
+        return arrange(corpus, prediction.best_heads(learned, corpus), UNKNOWN_HEAD)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Posterior probability of each head of each token.
@@ -257,7 +251,7 @@ class BaseDMV(BaseModel):
             the sentence has any weight.
         """
         learned = learned_of(self)
-        return posteriors_of_heads(learned, self._encoded(learned, X))
+        return prediction.posteriors_of_heads(learned, self._encoded(learned, X))
 
     def sample(
         self, n_samples: int = 1, longest: int = 100, random_state: Seed = None
@@ -281,10 +275,13 @@ class BaseDMV(BaseModel):
             Arrays of heads, as `predict` gives them.
         """
         learned, rng = learned_of(self), check_random_state(random_state)
-        tables, names = probabilities_of(learned, mixed=True), learned.words.types.tolist()
+        tables, names = (
+            prediction.probabilities_of(learned, mixed=True),
+            learned.words.types.tolist(),
+        )
         n = len(names)
         known = DMVCounts(tables.root[:n], tables.attach[:n, ..., :n], tables.stop[:n])
-        tags, heads = sample_sentences(known, n_samples, longest, rng)
+        tags, heads = prediction.sample_sentences(known, n_samples, longest, rng)
         return object_array([[names[tag] for tag in row] for row in tags]), object_array(heads)
 
     def _encoded(self, learned: Learned, X: Any) -> Corpus:
@@ -293,7 +290,7 @@ class BaseDMV(BaseModel):
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus = self._encoded(learned, X)
         sentences = sentences_of(corpus, learned.layout.mixed)
-        log_z = log_likelihoods(mean_weights(learned, mixed=True), sentences)
+        log_z = log_likelihoods(prediction.mean_weights(learned, mixed=True), sentences)
         return log_z, corpus.observed_lengths
 
     def _backoff_table(self, name: str) -> np.ndarray:
@@ -301,4 +298,4 @@ class BaseDMV(BaseModel):
         learned = learned_of(self)
         if learned.layout.backoff is None:
             raise AttributeError(f"{type(self).__name__} was fitted without backoff")
-        return getattr(probabilities_of(learned, mixed=False), name)
+        return getattr(prediction.probabilities_of(learned, mixed=False), name)

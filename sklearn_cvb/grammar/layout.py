@@ -35,19 +35,8 @@ from sklearn_cvb.kernels.tree.arrays import (
 from sklearn_cvb.kernels.tree.forests import Forest, forest_of
 from sklearn_cvb.kernels.tree.tables import DenseRules, dense_rules_of, is_full
 from sklearn_cvb.learning.dirichlet import DirichletRows
-from sklearn_cvb.reading.corpus import (
-    Corpus,
-    KnownWords,
-    Sequences,
-    Vocabulary,
-    as_list,
-    is_missing,
-    known_of,
-    short_repr,
-    sorted_types,
-    types_to_learn,
-    vocabulary_of,
-)
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import Corpus, KnownWords, Sequences, Vocabulary
 from sklearn_cvb.reading.sample_sizes import check_sample
 from sklearn_cvb.reading.trees import refuse_deep_tree, spans_of
 
@@ -131,7 +120,7 @@ def lay_out(
     """The vocabulary and the layout of a model; a given grammar has no other words."""
     if options.grammar is None:
         assert sequences is not None, "they have the words"
-        return full_layout(options, types_to_learn(options.words, sequences))
+        return full_layout(options, reading.types_to_learn(options.words, sequences))
     if options.rules == "independent":
         raise ValueError(
             "rules='independent' is for a model without grammar: a grammar has its rules"
@@ -142,7 +131,7 @@ def lay_out(
     types = terminal_words(grammar)
     if options.words.handle_unknown != "error":
         types -= {UNKNOWN}
-    words = vocabulary_of(sorted_types(types))
+    words = reading.vocabulary_of(reading.sorted_types(types))
     return words, layout_of(grammar, words.index)
 
 
@@ -152,7 +141,7 @@ def full_layout(options: GrammarOptions, types: list[Any]) -> tuple[Vocabulary, 
     is_independent = options.rules == "independent"
     build = Grammar.independent if is_independent else Grammar.full
     grammar = build(options.n_components, dict.fromkeys(terminals))
-    words = vocabulary_of(types)
+    words = reading.vocabulary_of(types)
     n_shown = options.n_components if is_independent else None
     return words, layout_of(grammar, words.index, n_shown, is_given=False)
 
@@ -379,11 +368,11 @@ def brackets_from(
     Lists of equally many numbers are a 2-D X, too.
     """
     lengths = np.diff(corpus.starts)
-    of_sentences = known_of(y, lengths, corpus.width, _FORM)
+    of_sentences = reading.known_of(y, lengths, corpus.width, _FORM)
     is_table = corpus.width is not None or (is_numeric and len(set(lengths.tolist())) == 1)
     rows: list[tuple[Any, ...]] = []
     for i, known in enumerate(of_sentences):
-        if is_missing(known) or (is_table and _is_label(known)):
+        if reading.is_missing(known) or (is_table and _is_label(known)):
             continue
         here = words[corpus.starts[i] : corpus.starts[i + 1]]
         spans = _known_spans(known, i, here)
@@ -406,7 +395,7 @@ def _is_label(value: Any) -> bool:
         return not value.lstrip().startswith("(")
     if np.isscalar(value):
         return True
-    values = None if hasattr(value, "label") else as_list(value)
+    values = None if hasattr(value, "label") else reading.as_list(value)
     return values is not None and all(map(np.isscalar, values))
 
 
@@ -430,24 +419,26 @@ def _known_spans(known: Any, i: int, words: Sequence[Any]) -> list[tuple[Any, ..
             if leaf != word and str(leaf) != str(word):
                 raise ValueError(f"y[{i}] has the leaf {leaf!r} where sentence {i} has {word!r}")
         return spans_of(known)
-    spans = as_list(known)
+    spans = reading.as_list(known)
     if spans is None:
-        raise TypeError(f"y[{i}] is {short_repr(known)}: {_FORM}")
+        raise TypeError(f"y[{i}] is {reading.short_repr(known)}: {_FORM}")
     return [_checked_span(span, i, len(words)) for span in spans]
 
 
 def _checked_span(span: Any, i: int, n_words: int) -> tuple[Any, ...]:
     """One span of sentence `i` as (begin, end, label or None)."""
-    parts = as_list(span)
+    parts = reading.as_list(span)
     if (
         parts is None
         or len(parts) not in (2, 3)
         or not all(isinstance(place, Real) and place == place // 1 for place in parts[:2])
     ):
-        raise TypeError(f"y[{i}] holds {short_repr(span)}: {_FORM}")
+        raise TypeError(f"y[{i}] holds {reading.short_repr(span)}: {_FORM}")
     begin, end = int(parts[0]), int(parts[1])
     if not 0 <= begin < end <= n_words:
-        raise ValueError(f"y[{i}] holds {short_repr(span)}, but sentence {i} has {n_words} tokens")
+        raise ValueError(
+            f"y[{i}] holds {reading.short_repr(span)}, but sentence {i} has {n_words} tokens"
+        )
     return begin, end, parts[2] if len(parts) == 3 else None
 
 

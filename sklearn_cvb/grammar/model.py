@@ -7,20 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.grammar import inference
 from sklearn_cvb.grammar.grammar import Grammar
-from sklearn_cvb.grammar.inference import (
-    draw_sweep,
-    expectation,
-    frozen_tally,
-    heaviest_trees,
-    joined_trees,
-    leave_one_out_trees,
-    leave_out_sweep,
-    presence_by_sentence,
-    rule_uses,
-    sum_shares,
-    tally_of,
-)
 from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
 from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.kernels.tree.tallies import TreeShares
@@ -225,7 +213,7 @@ class GrammarModel(RowModel):
         """P(C > 0) of every rule and left-hand side, which `learn` asks for."""
         problem, layout = self.problem, self.problem.layout
         if shares.tables is not None:
-            return presence_by_sentence(shares, problem)
+            return inference.presence_by_sentence(shares, problem)
         sentence = np.repeat(problem.sentences, np.diff(shares.starts))
         absent = [
             dirichlet.log_absence(places, sentence, shares.count, n_places)
@@ -256,9 +244,11 @@ class GrammarModel(RowModel):
     ) -> tuple[InferenceResult, np.ndarray]:
         """Counts expected under the first weights."""
         if keep:
-            tally = frozen_tally(self.problem.layout, seed)
-            shares, log_z = leave_out_sweep(self.problem, tally, None, True)
-            return InferenceResult.from_log_z(sum_shares(shares, self.problem), log_z, shares), seed
+            tally = inference.frozen_tally(self.problem.layout, seed)
+            shares, log_z = inference.leave_out_sweep(self.problem, tally, None, True)
+            return InferenceResult.from_log_z(
+                inference.sum_shares(shares, self.problem), log_z, shares
+            ), seed
         result = self.infer(seed)
         if isinstance(self.init, str) and self.init == "trees":
             # First weights do not sum to 1, and symbols without count and prior keep what follows.
@@ -269,7 +259,7 @@ class GrammarModel(RowModel):
 
     def infer(self, weights: np.ndarray, work: Any = None) -> InferenceResult:
         """Expected counts of all sentences."""
-        return InferenceResult.from_log_z(*expectation(weights, self.problem))
+        return InferenceResult.from_log_z(*inference.expectation(weights, self.problem))
 
     # CVB
 
@@ -277,11 +267,11 @@ class GrammarModel(RowModel):
         self, counts: np.ndarray, prior: np.ndarray, shares: Any, *, frozen: bool
     ) -> InferenceResult:
         """Each sentence from the counts of all others."""
-        tally = tally_of(self.problem.layout, counts, prior)
-        new, log_z = leave_out_sweep(self.problem, tally, shares, frozen)
+        tally = inference.tally_of(self.problem.layout, counts, prior)
+        new, log_z = inference.leave_out_sweep(self.problem, tally, shares, frozen)
         if frozen:
             return InferenceResult.from_log_z(counts, log_z, shares)
-        return InferenceResult.from_log_z(sum_shares(new, self.problem), log_z, new)
+        return InferenceResult.from_log_z(inference.sum_shares(new, self.problem), log_z, new)
 
     # Sampling
 
@@ -292,8 +282,12 @@ class GrammarModel(RowModel):
     def draw_structures(self, weights: np.ndarray, rng: np.random.Generator) -> StructureSample:
         """A tree of each sentence under these weights."""
         layout = self.problem.layout
-        trees, log_z, _ = draw_sweep(self.problem, frozen_tally(layout, weights), rng)
-        return StructureSample(rule_uses(trees, layout), trees, np.flatnonzero(np.isneginf(log_z)))
+        trees, log_z, _ = inference.draw_sweep(
+            self.problem, inference.frozen_tally(layout, weights), rng
+        )
+        return StructureSample(
+            inference.rule_uses(trees, layout), trees, np.flatnonzero(np.isneginf(log_z))
+        )
 
     def resample(
         self,
@@ -305,9 +299,9 @@ class GrammarModel(RowModel):
     ) -> StructureSample:
         """A Hastings step of each sentence given the trees of all others."""
         layout = self.problem.layout
-        tally = tally_of(layout, counts, prior)
-        trees, _, proposals = draw_sweep(self.problem, tally, rng, sample, temperature)
-        return StructureSample(rule_uses(trees, layout), trees, proposals=proposals)
+        tally = inference.tally_of(layout, counts, prior)
+        trees, _, proposals = inference.draw_sweep(self.problem, tally, rng, sample, temperature)
+        return StructureSample(inference.rule_uses(trees, layout), trees, proposals=proposals)
 
     def means(self, counts: np.ndarray, prior: np.ndarray, sample: Derivations) -> np.ndarray:
         """Posterior means, those of unknown words included."""
@@ -335,7 +329,7 @@ class GrammarModel(RowModel):
         counts = state.counts
         if isinstance(state.shares, TreeShares):
             # Counts are summed again: a sweep broken off half-way has changed shares in tables.
-            counts = sum_shares(state.shares, self.problem)
+            counts = inference.sum_shares(state.shares, self.problem)
         return state._replace(counts=counts, hyper=alpha, prior=self.prior(alpha))
 
     # What a fit leaves
@@ -351,12 +345,12 @@ class GrammarModel(RowModel):
         """Trees of the sentences: under the last Q(t_i), most often sampled, or the heaviest."""
         layout = self.problem.layout
         if isinstance(state.shares, TreeShares):
-            tally = tally_of(layout, state.counts, state.prior)
-            return leave_one_out_trees(state.shares, tally, self.problem)
+            tally = inference.tally_of(layout, state.counts, state.prior)
+            return inference.leave_one_out_trees(state.shares, tally, self.problem)
         if isinstance(state.shares, Derivations):
-            return joined_trees(most_frequent_structures(sampled_labels(state, self)))
+            return inference.joined_trees(most_frequent_structures(sampled_labels(state, self)))
         arguments = (layout, state.counts, state.prior, state.weights)
-        return heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)
+        return inference.heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)
 
 
 @dataclass(frozen=True)
@@ -373,9 +367,9 @@ class GibbsGrammarModel(GrammarModel):
     ) -> StructureSample:
         """Probabilities given the trees, then all trees given the probabilities."""
         layout = self.problem.layout
-        tally = frozen_tally(layout, dirichlet_draw(counts + prior, layout, rng))
-        trees = draw_sweep(self.problem, tally, rng)[0]
-        return StructureSample(rule_uses(trees, layout), trees)
+        tally = inference.frozen_tally(layout, dirichlet_draw(counts + prior, layout, rng))
+        trees = inference.draw_sweep(self.problem, tally, rng)[0]
+        return StructureSample(inference.rule_uses(trees, layout), trees)
 
 
 def dirichlet_draw(

@@ -7,15 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sklearn_cvb.grammar import model as models
 from sklearn_cvb.grammar.layout import GrammarLayout, GrammarOptions, lay_out, problem_of
-from sklearn_cvb.grammar.model import (
-    RANDOM_STARTS,
-    GibbsGrammarModel,
-    GrammarModel,
-    PCFGCounts,
-    first_concentrations,
-    init_or_default,
-)
+from sklearn_cvb.grammar.model import GibbsGrammarModel, GrammarModel, PCFGCounts
 from sklearn_cvb.grammar.prediction import trees_to_show, words_without_rule
 from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.learning.gibbs import means_over_samples
@@ -105,16 +99,18 @@ class GrammarObservation(FamilyObservation):
         """The model of what was read, for algorithms to learn."""
         options, layout = self.options, reading.problem.layout
         kind = GibbsGrammarModel if options.draws_probabilities else self.model_type
-        alpha, init = first_concentrations(options.alpha, layout), options.init
-        init = init_or_default(init, layout)
+        alpha, init = models.first_concentrations(options.alpha, layout), options.init
+        init = models.init_or_default(init, layout)
         return kind(reading.problem, alpha, init, options.words.handle_unknown)
 
     def fixed_start(self, reading: Reading) -> str:
         """Why all restarts begin alike; empty where their starts are random."""
-        init = init_or_default(self.options.init, reading.problem.layout)
+        init = models.init_or_default(self.options.init, reading.problem.layout)
         if not isinstance(init, str):
             return "init says where to start"
-        return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
+        return (
+            "" if init in models.RANDOM_STARTS else "the probabilities of the grammar are a start"
+        )
 
     def outcome(self, result: FitResult) -> FitOutcome:
         """What is learned, and the fitted attributes, from the best restart."""

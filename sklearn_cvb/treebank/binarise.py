@@ -11,13 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.treebank.arrays import (
-    NONE,
-    AnnotatedRules,
-    ObservedTrees,
-    Parses,
-    rules_of,
-)
+from sklearn_cvb.kernels.treebank import arrays
+from sklearn_cvb.kernels.treebank.arrays import AnnotatedRules, ObservedTrees, Parses
 from sklearn_cvb.reading.corpus import Corpus, sorted_types
 from sklearn_cvb.reading.trees import spans_of
 
@@ -69,7 +64,7 @@ class Treebank(NamedTuple):
 
     def rules(self, n_subtypes: np.ndarray) -> AnnotatedRules:
         """The rules, laid out for so many subtypes of each symbol."""
-        return rules_of(n_subtypes, self.roots, self.binary, self.unary, self.words)
+        return arrays.rules_of(n_subtypes, self.roots, self.binary, self.unary, self.words)
 
 
 # Kinds of rules, in the order of `AnnotatedRules`.
@@ -102,7 +97,7 @@ class _TreeNumbering:
         return self.rules[kind].setdefault(key, len(self.rules[kind]))
 
     def add_node(
-        self, kind: int, key: tuple[Any, ...], left: int = NONE, right: int = NONE
+        self, kind: int, key: tuple[Any, ...], left: int = arrays.NONE, right: int = arrays.NONE
     ) -> tuple[int, int]:
         """Add a node; its symbol and number."""
         self.nodes.append((kind, self.rule_number(kind, key), left, right))

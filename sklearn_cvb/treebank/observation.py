@@ -14,20 +14,12 @@ from sklearn_cvb.reading.corpus import Corpus, KnownWords, TakenSequences, short
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.settings import SplitAndMerge
+from sklearn_cvb.treebank import reading as trees
 from sklearn_cvb.treebank.binarise import Debinarisation, Treebank, binarise
 from sklearn_cvb.treebank.inference import TreebankProblem
 from sklearn_cvb.treebank.model import AnnotatedModel, NodewiseModel, split_merge_plan
 from sklearn_cvb.treebank.parameters import LatentPCFGCounts, layout_of
-from sklearn_cvb.treebank.reading import (
-    GoldTrees,
-    are_trees,
-    gold_trees_from,
-    is_tree,
-    sentences_in,
-    tags_in,
-    trees_in,
-    without_top,
-)
+from sklearn_cvb.treebank.reading import GoldTrees
 from sklearn_cvb.treebank.word_classes import word_numbers_of
 
 # Words are those of the treebank; others are known by their form.
@@ -60,7 +52,7 @@ class TreebankObservation(FamilyObservation):
         (sequences, attributes, messages), gold = self._gold(X, y)
         starts = sequences.starts.tolist()
         reading.types_of(sequences.tokens, sequences.starts)
-        tags = tags_in(gold.trees)
+        tags = trees.tags_in(gold.trees)
         lexicon = word_numbers_of(sequences.tokens, tags, starts[:-1], options.rare_threshold)
         known = {"vocabulary_": reading.as_array(list(lexicon.codes)[: lexicon.n_words])}
         corpus = reading.encode(sequences, lexicon.codes)
@@ -74,20 +66,20 @@ class TreebankObservation(FamilyObservation):
 
     def _gold(self, X: Any, y: Any) -> tuple[TakenSequences, GoldTrees]:
         """Sentences and their trees."""
-        if is_tree(X):
+        if trees.is_tree(X):
             raise TypeError(f"X is {short_repr(X)}, a single tree: pass a list of trees")
-        if are_trees(X):
+        if trees.are_trees(X):
             if y is not None:
                 raise ValueError("X holds trees, and so does y: pass sentences and trees, or trees")
-            gold = without_top(trees_in(X, "X"))
-            return TakenSequences(sentences_in(gold.trees), {}), gold
+            gold = trees.without_top(trees.trees_in(X, "X"))
+            return TakenSequences(trees.sentences_in(gold.trees), {}), gold
         if y is None:
             raise ValueError(
                 f"{self.options.name} requires y to be passed, but the target y is None: pass "
                 "the tree of each sentence, fit(sentences, trees) or fit(trees)"
             )
         taken = reading.sequences_to_fit(_WORDS, X, y)
-        return taken, gold_trees_from(y, taken.sequences)
+        return taken, trees.gold_trees_from(y, taken.sequences)
 
     @property
     def plan(self) -> SplitMergePlan:
@@ -136,9 +128,11 @@ class TreebankObservation(FamilyObservation):
 
     def encoded(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
         """Sentences, or those of trees, in the numbers that rules have for words; and all words."""
-        of_trees = are_trees(X)
+        of_trees = trees.are_trees(X)
         sequences = (
-            sentences_in(trees_in(X, "X")) if of_trees else reading.sequences_again(_WORDS, X)
+            trees.sentences_in(trees.trees_in(X, "X"))
+            if of_trees
+            else reading.sequences_again(_WORDS, X)
         )
         lexicon = learned.words
         corpus = reading.encode(sequences, lexicon.codes)

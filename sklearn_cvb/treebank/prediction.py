@@ -11,24 +11,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from sklearn_cvb.kernels.treebank.arrays import (
-    NONE,
-    AnnotatedGrammar,
-    AnnotatedRules,
-    Parses,
-    grammar_of,
-    rows_of,
-)
-from sklearn_cvb.kernels.treebank.chart import (
-    ChartItems,
-    ItemChart,
-    SpanReach,
-    chart_of,
-    inside,
-    items_of,
-    outside,
-    reach_for,
-)
+from sklearn_cvb.kernels.treebank import arrays
+from sklearn_cvb.kernels.treebank import chart as charts
+from sklearn_cvb.kernels.treebank.arrays import AnnotatedGrammar, AnnotatedRules, Parses
+from sklearn_cvb.kernels.treebank.chart import ChartItems, ItemChart, SpanReach
 from sklearn_cvb.kernels.treebank.decoding import SAME, BestParts, best_parts_for, max_rule, viterbi
 from sklearn_cvb.learning.threads import on_threads
 from sklearn_cvb.reading.sample_sizes import check_sample, drawn_within
@@ -64,16 +50,16 @@ class SentenceInference(NamedTuple):
 
 def coarse_weights(rules: AnnotatedRules, weights: np.ndarray) -> np.ndarray:
     """Weights of rules whatever the annotations, as often as each subtype is expected."""
-    rows, sizes = rows_of(rules), np.diff(rules.first)
+    rows, sizes = arrays.rows_of(rules), np.diff(rules.first)
     rule = np.repeat(np.arange(len(sizes)), sizes)
     within = np.arange(len(rows)) - rules.first[rule]
     before = np.concatenate([[0], np.cumsum(rules.n_subtypes)])
-    n_right = np.where(rules.right == NONE, 1, rules.n_subtypes[rules.right])[rule]
+    n_right = np.where(rules.right == arrays.NONE, 1, rules.n_subtypes[rules.right])[rule]
     n_left = np.ones(len(rule), np.int64)
     is_word = rule >= rules.begin[3]
     n_left[~is_word] = rules.n_subtypes[rules.left[rule[~is_word]]]
     left = before[rules.left[rule[~is_word]]] + (within // n_right % n_left)[~is_word]
-    is_binary = rules.right[rule] != NONE
+    is_binary = rules.right[rule] != arrays.NONE
     right = before[rules.right[rule[is_binary]]] + (within % n_right)[is_binary]
     children = np.concatenate([left, right])
     n_rows = before[-1] + 1
@@ -95,7 +81,7 @@ def parser_for(rules: AnnotatedRules, weights: np.ndarray, coarse: np.ndarray) -
     """Arrange rules for parsing; `coarse` (n_rules,) are weights without annotations."""
     one = np.ones_like(rules.n_subtypes)
     unannotated = rules._replace(n_subtypes=one, first=np.arange(len(rules.parent) + 1))
-    fine = grammar_of(rules, weights)
+    fine = arrays.grammar_of(rules, weights)
     with np.errstate(divide="ignore"):
         logs = fine._replace(weight=np.log(fine.weight))
     layers = np.zeros((2, 2, len(one)), bool)
@@ -103,7 +89,7 @@ def parser_for(rules: AnnotatedRules, weights: np.ndarray, coarse: np.ndarray) -
     for lower, upper in layers:
         upper[:] = lower
         upper[fine.unary.parent[lower[fine.unary.child]]] = True
-    return Parser(fine, grammar_of(unannotated, coarse), logs, *layers)
+    return Parser(fine, arrays.grammar_of(unannotated, coarse), logs, *layers)
 
 
 def all_items(parser: Parser, grammar: AnnotatedGrammar, n: int) -> ChartItems:
@@ -113,16 +99,16 @@ def all_items(parser: Parser, grammar: AnnotatedGrammar, n: int) -> ChartItems:
     ends = np.arange(1, n + 1)
     keeps[ends * (ends - 1) // 2] = parser.word_symbols
     span, is_upper, symbol = np.nonzero(keeps)
-    return items_of(grammar.n_subtypes, n, span, is_upper == 1, symbol)
+    return charts.items_of(grammar.n_subtypes, n, span, is_upper == 1, symbol)
 
 
 def infer_inside(
     grammar: AnnotatedGrammar, words: np.ndarray, items: ChartItems
 ) -> SentenceInference:
     """The inside weights of a sentence, and the outside weights of its root."""
-    n, reach, chart = len(words), reach_for(grammar, len(words)), chart_of(items)
+    n, reach, chart = len(words), charts.reach_for(grammar, len(words)), charts.chart_of(items)
     chart.inside[:] = _word_weights(grammar, words, items)
-    inside(grammar, reach, chart, n)
+    charts.inside(grammar, reach, chart, n)
     return SentenceInference(n, grammar, items, reach, chart, _start_outside(grammar, chart))
 
 
@@ -133,7 +119,7 @@ def _word_weights(grammar: AnnotatedGrammar, words: np.ndarray, items: ChartItem
         row = items.lower_at[i * (i + 1) // 2 * n_symbols :]
         for r in range(lexicon.first[word], lexicon.first[word + 1]):
             at, size = row[lexicon.tag[r]], grammar.n_subtypes[lexicon.tag[r]]
-            if at != NONE:
+            if at != arrays.NONE:
                 cells[at : at + size] += grammar.weight[lexicon.cell[r] : lexicon.cell[r] + size]
     return cells
 
@@ -145,7 +131,7 @@ def _root_cells(grammar: AnnotatedGrammar, chart: ItemChart) -> list[tuple[slice
     return [
         (slice(a, a + size), grammar.weight[cell : cell + size])
         for a, size, cell in zip(at, sizes, grammar.roots.cell, strict=True)
-        if a != NONE
+        if a != arrays.NONE
     ]
 
 
@@ -165,10 +151,10 @@ def likely_items(parser: Parser, words: np.ndarray, threshold: float) -> ChartIt
     coarse = infer_inside(parser.coarse, words, all_items(parser, parser.coarse, len(words)))
     if coarse.log_z == -np.inf:
         return None
-    outside(coarse.grammar, coarse.reach, coarse.chart, coarse.n, threshold)
+    charts.outside(coarse.grammar, coarse.reach, coarse.chart, coarse.n, threshold)
     is_likely, items = coarse.chart.outside > 0, coarse.items
     rows = items.span[is_likely], items.is_upper[is_likely], items.symbol[is_likely]
-    return items_of(parser.fine.n_subtypes, len(words), *rows)
+    return charts.items_of(parser.fine.n_subtypes, len(words), *rows)
 
 
 def infer(parser: Parser, words: np.ndarray, threshold: float) -> SentenceInference | None:
@@ -185,7 +171,7 @@ def infer(parser: Parser, words: np.ndarray, threshold: float) -> SentenceInfere
 def _max_rule_tree(inference: SentenceInference) -> tuple[BestParts, int]:
     """The tree with the largest product of posteriors of its rules, and its root's cell."""
     grammar, chart, items = inference.grammar, inference.chart, inference.items
-    outside(grammar, inference.reach, chart, inference.n, 0.0)
+    charts.outside(grammar, inference.reach, chart, inference.n, 0.0)
     best, ends = best_parts_for(len(chart.inside)), np.arange(1, inference.n + 1)
     tags = np.isin(items.span, ends * (ends - 1) // 2) & ~items.is_upper
     posterior = np.add.reduceat(chart.inside * chart.outside, items.first[:-1])
@@ -341,7 +327,7 @@ class RuleSampler:
         left, right = int(self.rules.left[rule]), int(self.rules.right[rule])
         if rule >= self.rules.begin[3]:
             return left, []
-        return NONE, [(left, y)] if right == NONE else [(left, y), (right, z)]
+        return arrays.NONE, [(left, y)] if right == arrays.NONE else [(left, y), (right, z)]
 
     def _draw(self, row: int, rng: np.random.RandomState) -> tuple[int, int, int, int]:
         """A rule, and the subtypes of its parent and children."""
@@ -357,7 +343,7 @@ def _subtypes(rules: AnnotatedRules, rule: int, cell: int) -> tuple[int, int, in
     """Subtypes of the parent and the children of a cell of a rule; 0 where there is none."""
     left, right = rules.left[rule], rules.right[rule]
     n_left = 1 if rule >= rules.begin[3] else int(rules.n_subtypes[left])
-    n_right = 1 if right == NONE else int(rules.n_subtypes[right])
+    n_right = 1 if right == arrays.NONE else int(rules.n_subtypes[right])
     rest, z = divmod(cell - int(rules.first[rule]), n_right)
     return (*divmod(rest, n_left), z)
 
@@ -396,15 +382,15 @@ def _draw_tree(
     n_open = 1
     while waiting:
         symbol, number = waiting.pop()
-        if symbol == NONE:
+        if symbol == arrays.NONE:
             ends[number] = len(words)
             continue
         word, children = sampler.draw_children(symbol, number, rng)
-        waiting += [(NONE, len(symbols)), *reversed(children)]
+        waiting += [(arrays.NONE, len(symbols)), *reversed(children)]
         symbols.append(symbol)
         begins.append(len(words))
-        ends.append(NONE)
-        words += [word] if word != NONE else []
+        ends.append(arrays.NONE)
+        words += [word] if word != arrays.NONE else []
         n_open += len(children) - 1
         # Every open symbol derives a word or more; unary rules alone might go on and on.
         if len(words) + n_open > longest or len(symbols) > 100 * longest:

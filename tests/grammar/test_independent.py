@@ -17,7 +17,7 @@ from sklearn_cvb import (
     MiniBatches,
     Samples,
 )
-from sklearn_cvb.grammar import model as grammars
+from sklearn_cvb.grammar import inference as grammars
 from sklearn_cvb.grammar.inference import sum_shares
 from sklearn_cvb.grammar.prediction import weights_to_predict
 
