@@ -1,5 +1,5 @@
-"""Word alignment, as algorithms learn it: links that a fit starts from, E-step, sweeps that leave out
-a pair, samples. A tally is counts and prior as a sweep changes them; jumps lead from one source
+"""Word alignment, as algorithms learn it: links that a fit starts from, E-step, leave-out sweeps of
+pairs, samples. A tally is counts and prior as a sweep changes them; jumps lead from one source
 to the next.
 """
 

@@ -34,17 +34,10 @@ T = TypeVar("T")
 
 
 class Sides(NamedTuple, Generic[T]):
-    """Sequences or corpora: of the source sentences, and of the target sentences."""
+    """Sequences, corpora or known words: of the source sentences, and of the target sentences."""
 
     source: T
     target: T
-
-
-class BilingualWords(NamedTuple):
-    """The known source and target words."""
-
-    source: Vocabulary
-    target: Vocabulary
 
 
 class AlignmentProblem(NamedTuple):
@@ -170,7 +163,7 @@ def _read_halves(table: np.ndarray) -> Sides[Sequences]:
 
 def words_of(
     sides: Sides[Sequences], translations: Mapping[tuple[Hashable, Hashable], float]
-) -> BilingualWords:
+) -> Sides[Vocabulary]:
     """Words of sentences, and of a dictionary, sorted."""
     vocabularies = []
     others: list[tuple[Any, ...]] = list(zip(*translations, strict=True)) or [(), ()]
@@ -179,11 +172,11 @@ def words_of(
         if more:
             types = reading.sorted_types({*types, *more})
         vocabularies.append(reading.vocabulary_of(types))
-    return BilingualWords(*vocabularies)
+    return Sides(*vocabularies)
 
 
 def corpora_of(
-    sides: Sides[Sequences], words: BilingualWords, handle_unknown: str
+    sides: Sides[Sequences], words: Sides[Vocabulary], handle_unknown: str
 ) -> Sides[Corpus]:
     """Sentences in numbers of words.
 
@@ -215,7 +208,7 @@ def corpora_of(
     return corpora
 
 
-def encode_pairs(corpora: Sides[Corpus], words: BilingualWords) -> EncodedPairs:
+def encode_pairs(corpora: Sides[Corpus], words: Sides[Vocabulary]) -> EncodedPairs:
     """Rows and columns of the lexicon; unknown words share the last."""
     (source, target), (rows, columns) = corpora, words
     return EncodedPairs(

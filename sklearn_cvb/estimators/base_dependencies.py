@@ -1,6 +1,5 @@
 """What all dependency models share: groups of parameters, reading, what a fit leaves, heads."""
 
-from numbers import Real
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,13 +26,7 @@ from sklearn_cvb.estimators.parameters import (
 from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, arrange, object_array
-from sklearn_cvb.reading.validation import (
-    HasMethods,
-    Interval,
-    InvalidParameterError,
-    Seed,
-    StrOptions,
-)
+from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, Seed, StrOptions
 from sklearn_cvb.settings import ArcWeights, Valence
 
 
@@ -83,20 +76,6 @@ class DependencyFields(Parameters):
     arc_weights: Annotated[
         str | dict[Any, Any] | ArcWeights | None, StrOptions({"ud", "penn"}), dict, ArcWeights, None
     ] = None
-
-
-class HardeningFields(Parameters):
-    """How hard the E-step of EM is.
-
-    Parameters
-    ----------
-    temperature : float
-        Hardens the E-step: trees have their posterior to the power 1 / temperature, 0.1 to 1, and
-        `arc_weights` are a part of it. 0 is Viterbi EM (Spitkovsky et al. 2010), which learns from
-        the heaviest tree of each sentence; there `alpha` above 0 keeps what these trees lack alive.
-    """
-
-    temperature: Annotated[float, Interval(Real, 0, 1, closed="both")] = 1.0
 
 
 class TaggedSentenceFields(Parameters):

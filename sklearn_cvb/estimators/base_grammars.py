@@ -98,8 +98,8 @@ class RuleFields(Parameters):
     ] = 0.1
 
 
-class GrammarStartFields(Parameters):
-    """Where a fit starts, and what becomes of unknown words.
+class SentenceFields(Parameters):
+    """Where a fit starts, and how sentences and their trees are read.
 
     Parameters
     ----------
@@ -112,6 +112,11 @@ class GrammarStartFields(Parameters):
         Words outside the vocabulary: refuse them; let the rules A -> ``<unk>`` derive them, which a
         given grammar may lack; or give these rules the mean expected count of the words seen once
         as well. :ref:`unknown-words` compares the ways.
+    vocabulary : collection or None
+        The known words where no grammar is given; None for those seen in `fit`.
+    supervision : {"y", "none"}
+        Whether `fit` learns from the trees or brackets in `y` where they are known. With "none" `y`
+        is ignored: choosing `alpha` by bracket scores must not train on the gold trees.
     """
 
     init: Annotated[
@@ -122,20 +127,6 @@ class GrammarStartFields(Parameters):
         None,
     ] = None
     handle_unknown: UnknownWords = "smooth"
-
-
-class SentenceFields(Parameters):
-    """How sentences and their trees are read.
-
-    Parameters
-    ----------
-    vocabulary : collection or None
-        The known words where no grammar is given; None for those seen in `fit`.
-    supervision : {"y", "none"}
-        Whether `fit` learns from the trees or brackets in `y` where they are known. With "none" `y`
-        is ignored: choosing `alpha` by bracket scores must not train on the gold trees.
-    """
-
     vocabulary: OptionalVocabulary = None
     supervision: Supervision = "y"
 

@@ -44,7 +44,7 @@ from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import Corpus, arrange, as_list
 from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, check_choice
-from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
+from sklearn_cvb.settings import HMMParameters, Symbols, Transitions
 
 if TYPE_CHECKING:
     from sklearn_cvb.certainty.draws import Draws
@@ -139,7 +139,7 @@ class EmissionFields(Parameters):
 
 
 class PathFields(Parameters):
-    """Which paths there are, and what is known of them.
+    """Which paths there are, what is known of them, and priors of transitions and emissions.
 
     Parameters
     ----------
@@ -154,22 +154,6 @@ class PathFields(Parameters):
         states 0 to n_components - 1, -1 or None where unknown. With "none" `y` is ignored, with a
         warning where it holds states: choosing
         among models by what `y` says must not train on it.
-    """
-
-    transitions: Annotated[
-        Any,
-        StrOptions({"full", "independent", "constant", "left-right"}),
-        "array-like",
-        Transitions,
-    ] = "full"
-    supervision: Supervision = "none"
-
-
-class ConcentrationFields(Parameters):
-    """Priors of transitions and emissions.
-
-    Parameters
-    ----------
     alpha : float, "auto", GammaPrior, array or None
         Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10; or
         an array of prior cells, (n_components, n_components), with one more column for the end
@@ -182,11 +166,18 @@ class ConcentrationFields(Parameters):
         given, unknown words (else 0.1).
     """
 
+    transitions: Annotated[
+        Any,
+        StrOptions({"full", "independent", "constant", "left-right"}),
+        "array-like",
+        Transitions,
+    ] = "full"
+    supervision: Supervision = "none"
     alpha: OptionalPriorCells = None
     beta: PriorCells = 0.1
 
 
-class PointEstimateFields(StateFields, EmissionFields, PathFields, ConcentrationFields):
+class PointEstimateFields(StateFields, EmissionFields, PathFields):
     """Groups of a hidden Markov model without a posterior.
 
     Parameters
@@ -212,7 +203,7 @@ class PointEstimateFields(StateFields, EmissionFields, PathFields, Concentration
     )
 
 
-class PosteriorFields(StateFields, EmissionFields, PathFields, ConcentrationFields):
+class PosteriorFields(StateFields, EmissionFields, PathFields):
     """Groups of a hidden Markov model with a posterior.
 
     Attributes
@@ -228,20 +219,6 @@ class PosteriorFields(StateFields, EmissionFields, PathFields, ConcentrationFiel
         Under ``Transitions(contexts=..., prior="pooled")``: the table that those of all contexts
         are drawn around.
     """
-
-
-class UpdateFields(Parameters):
-    """What collapsed variational Bayes leaves out at a time.
-
-    Parameters
-    ----------
-    update : {"sequence", "token"}, Windows or None
-        What is left out and inferred from all the rest: a sequence at a time (the paper's
-        Algorithm 2), a token at a time (Algorithm 1), or ``Windows(length)`` of a sequence. None is
-        "sequence", or windows of up to 100 steps where one long sequence holds most of all.
-    """
-
-    update: Annotated[str | Windows | None, StrOptions({"sequence", "token"}), Windows, None] = None
 
 
 class DrawingFields(Parameters):
