@@ -374,13 +374,8 @@ def _positive_prior(prior: AlignmentPrior, problem: AlignmentProblem) -> Alignme
 def link_tables_of_init(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:
     """Link posteriors that `init` gives, (m, n + 1) of each pair."""
     pairs = problem.pairs
-    shapes = list(
-        zip(
-            np.diff(pairs.target_starts).tolist(),
-            (np.diff(pairs.source_starts) + 1).tolist(),
-            strict=True,
-        )
-    )
+    n_rows, n_columns = np.diff(pairs.target_starts), np.diff(pairs.source_starts) + 1
+    shapes = list(zip(n_rows.tolist(), n_columns.tolist(), strict=True))
     tables: Sequence[Any] | None = as_list(init(problem.sentences()) if callable(init) else init)
     if tables is None or len(tables) != len(shapes):
         n = "no list" if tables is None else f"{len(tables)} arrays"

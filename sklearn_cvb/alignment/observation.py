@@ -122,15 +122,14 @@ class AlignmentObservation(FamilyObservation):
             "alpha_": self.options.alpha,
             "beta_": self.options.beta,
         }
+        is_sampled = isinstance(state.shares, AlignmentSample)
         learned = Learned(
             words=reading.words,
             layout=problem.layout,
             prior=problem.prior,
             counts=counts,
             averages=algorithm.averages,
-            extra=means_over_samples(state, model)[0]
-            if isinstance(state.shares, AlignmentSample)
-            else None,
+            extra=means_over_samples(state, model)[0] if is_sampled else None,
         )
         return FitOutcome(learned, attributes)
 
@@ -156,10 +155,7 @@ class AlignmentObservation(FamilyObservation):
         pairs = pairs_of(encoded, cooccurring_words(encoded, layout[:2]), layout)
         if free and not learned.prior.unlisted[:-2].any():
             unknown = encoded.target == len(words.target.index)
-            for table, rows in zip(
-                link_tables(pairs.cell, pairs),
-                np.split(unknown, encoded.target_starts[1:-1]),
-                strict=True,
-            ):
+            parts = np.split(unknown, encoded.target_starts[1:-1])
+            for table, rows in zip(link_tables(pairs.cell, pairs), parts, strict=True):
                 table[rows] = FREE
         return corpora.target, pairs

@@ -93,11 +93,8 @@ def _valences_and_backoff(sentences: DependencySentences) -> tuple[int, bool]:
 def frozen_tally(weights: np.ndarray) -> DependencyTally:
     """A tally without counts whose quotients are the weights."""
     # There are fewer rows than cells.
-    return DependencyTally(
-        DependencySums(np.zeros(len(weights)), np.zeros(len(weights))),
-        weights,
-        np.ones(len(weights)),
-    )
+    n = len(weights)
+    return DependencyTally(DependencySums(np.zeros(n), np.zeros(n)), weights, np.ones(n))
 
 
 def tally_of(cells: np.ndarray, prior: np.ndarray, layout: DependencyLayout) -> DependencyTally:

@@ -69,17 +69,12 @@ class DependencyConcentrations(NamedTuple):
 
 def first_concentrations(alpha: Any, valence: Valence) -> DependencyConcentrations:
     """Concentrations of the first sweep; stops without one have that of attachments."""
-    alpha_stop = valence.alpha_stop
-    first = gamma_prior_of(alpha)
-    second = first if alpha_stop is None else gamma_prior_of(alpha_stop)
-    values = (
-        dirichlet.first_concentration(alpha),
-        dirichlet.first_concentration(alpha if alpha_stop is None else alpha_stop),
-    )
-    learned = first is not None, second is not None
-    return DependencyConcentrations(
-        values, learned, alpha_stop is None, (first or VAGUE, second or VAGUE)
-    )
+    is_tied = valence.alpha_stop is None
+    both = alpha, alpha if is_tied else valence.alpha_stop
+    first, second = map(gamma_prior_of, both)
+    values = dirichlet.first_concentration(both[0]), dirichlet.first_concentration(both[1])
+    learned, gamma = (first is not None, second is not None), (first or VAGUE, second or VAGUE)
+    return DependencyConcentrations(values, learned, is_tied, gamma)
 
 
 def log_absence(

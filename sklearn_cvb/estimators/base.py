@@ -58,6 +58,8 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
     # What a share is of that a fit has not come to rest for, and what to do about it.
     _still_changed = "tokens still changed state"
     _if_unfinished = ": raise max_iter"
+    # What to use where leaving out one giant sequence leaves little; empty: none is left out.
+    _in_place_of_leaving_out = ""
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)

@@ -128,8 +128,6 @@ class BaseAlignmentHMM(BaseModel):
     _unexplained_words = "sentence pairs have no alignment with any weight"
     _still_changed = "links still changed"
     _if_unfinished = "; more sweeps rarely make links better"
-    # What to use where leaving out one giant pair leaves little; empty for what leaves none out.
-    _in_place_of_leaving_out = ""
 
     # What is asked for becomes a value
 

@@ -119,8 +119,6 @@ class BaseDMV(BaseModel):
         Indices of training sentences without a tree; they are left out of the counts.
     """
 
-    # What to use where leaving out one giant sentence leaves little; empty: none is left out.
-    _in_place_of_leaving_out = ""
     # Algorithms that do not harden their E-step have no such parameter.
     temperature = 1.0
 

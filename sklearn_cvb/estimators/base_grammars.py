@@ -146,8 +146,6 @@ class BasePCFG(BaseModel):
     _unexplained_words = "sentences cannot be derived by the grammar"
     _still_changed = "words were still derived by other rules"
 
-    # What to use where leaving out one giant sentence leaves little; empty: none is left out.
-    _in_place_of_leaving_out = ""
     # Whether a concentration may be 0.
     _zero_alpha = False
     # Whether probabilities are drawn before each sample of trees.

@@ -107,8 +107,6 @@ class BaseLatentPCFG(BaseModel):
 
     # How subtypes are learned between splits and merges.
     _sweeps: ClassVar[type[Algorithm[Any]]]
-    # What to use where leaving out one giant tree leaves little; empty for what leaves none out.
-    _in_place_of_leaving_out = ""
     # A pseudo-count that only some models add, and a way to leave out.
     smoothing = 0.0
     update = "sequence"

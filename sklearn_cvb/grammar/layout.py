@@ -38,7 +38,7 @@ from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, KnownWords, Sequences, Vocabulary
 from sklearn_cvb.reading.sample_sizes import check_sample
-from sklearn_cvb.reading.trees import refuse_deep_tree, spans_of
+from sklearn_cvb.reading.trees import refuse_deep_tree, refuse_other_leaves, spans_of
 
 # Tables pay where there are so many binary rules, as between eight symbols.
 FEWEST_RULES = 8**3
@@ -410,14 +410,7 @@ def _known_spans(known: Any, i: int, words: Sequence[Any]) -> list[tuple[Any, ..
             raise ValueError(f"y[{i}] is no tree in brackets: {error}") from None
     if isinstance(known, Tree):
         refuse_deep_tree(known, f"y[{i}]")
-        leaves = known.leaves()
-        if len(leaves) != len(words):
-            raise ValueError(
-                f"sentence {i} has {len(words)} tokens but y[{i}] has {len(leaves)} leaves"
-            )
-        for leaf, word in zip(leaves, words, strict=True):
-            if leaf != word and str(leaf) != str(word):
-                raise ValueError(f"y[{i}] has the leaf {leaf!r} where sentence {i} has {word!r}")
+        refuse_other_leaves(known.leaves(), words, i)
         return spans_of(known)
     spans = reading.as_list(known)
     if spans is None:

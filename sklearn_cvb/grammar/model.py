@@ -114,9 +114,8 @@ def first_weights(init: Any, layout: GrammarLayout, rng: np.random.Generator) ->
 def _weights_from_array(init: Any, layout: GrammarLayout) -> np.ndarray:
     """Weights that were given, one for each rule."""
     weights = as_numbers("init", init)
-    if weights.shape != (len(layout.lhs),) or not (
-        (weights >= 0).all() and np.isfinite(weights).all()
-    ):
+    has_all = weights.shape == (len(layout.lhs),)
+    if not (has_all and (weights >= 0).all() and np.isfinite(weights).all()):
         raise ValueError(
             f"init must hold {len(layout.lhs)} weights, one for each rule, finite and none "
             f"negative; got shape {weights.shape}"

@@ -26,7 +26,7 @@ class Moments(NamedTuple):
     least: np.ndarray
     largest: np.ndarray
     widest: np.ndarray  # the largest absolute value
-    farthest: np.ndarray  # and the step that has it
+    step_of_widest: np.ndarray  # and the step that has it
 
     def of(self, columns: np.ndarray) -> "Moments":
         """Those of some columns."""
@@ -73,8 +73,10 @@ def _of_block(table: np.ndarray, first: int) -> Moments:
         np.where(observed, table, -np.inf).max(axis=0),
     )
     least, largest = (np.where(n_observed > 0, end, 0.0) for end in ends)
-    farthest = first + sizes.argmax(axis=0)
-    return Moments(n_observed, centre * unit, deviation * unit, least, largest, widest, farthest)
+    step_of_widest = first + sizes.argmax(axis=0)
+    return Moments(
+        n_observed, centre * unit, deviation * unit, least, largest, widest, step_of_widest
+    )
 
 
 def merged(one: Moments, other: Moments) -> Moments:
@@ -94,8 +96,8 @@ def merged(one: Moments, other: Moments) -> Moments:
         for pick, pair in zip((np.minimum, np.maximum), ends, strict=True)
     )
     widest = np.maximum(one.widest, other.widest)
-    farthest = np.where(other.widest > one.widest, other.farthest, one.farthest)
-    return Moments(n_observed, means, deviations, least, largest, widest, farthest)
+    step_of_widest = np.where(other.widest > one.widest, other.step_of_widest, one.step_of_widest)
+    return Moments(n_observed, means, deviations, least, largest, widest, step_of_widest)
 
 
 def _not_zero(sizes: np.ndarray) -> np.ndarray:

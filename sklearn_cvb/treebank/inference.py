@@ -131,9 +131,7 @@ def leave_out_sweep(
 
 def sum_shares(shares: AnnotatedShares, layout: TreebankLayout, trees: ObservedTrees) -> np.ndarray:
     """Counts of all trees from what each adds, summed anew: updates leave rounding errors."""
-    n_cells, n_rows = int(layout.rules.first[-1]), len(layout.sizes)
-    log_scale = np.zeros(len(layout.blocks.first))
-    tally = AnnotatedTally(np.zeros(n_cells), np.zeros(n_rows), 0.0, np.zeros(n_rows), log_scale)
+    tally = tally_of(np.zeros(len(layout.row)), 0.0, layout)
     # No tree is to be inferred, so that shares are added, and that is all.
     done, work = np.zeros(len(trees.root)), kernels.workspace_for(trees, layout.rules)
     kernels.infer(trees, layout.blocks, tally, shares, work, kernels.SCORE, np.int64(0), done)

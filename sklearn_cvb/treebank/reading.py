@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Sequences, Table
-from sklearn_cvb.reading.trees import refuse_deep_tree
+from sklearn_cvb.reading.trees import refuse_deep_tree, refuse_other_leaves
 
 _FORM = "y holds a tree for each sentence, an nltk.Tree or a tree in brackets: '(S (X a) (X b))'"
 
@@ -158,14 +158,7 @@ def _flat_tree(label: Any, i: int, words: list[Any]) -> Any:
 def _with_leaves(tree: Any, i: int, words: list[Any]) -> Any:
     """The tree with the words of its sentence for leaves, which must be the same."""
     leaves = tree.leaves()
-    if len(leaves) != len(words):
-        raise ValueError(
-            f"sentence {i} has {len(words)} tokens but y[{i}] has {len(leaves)} leaves; traces "
-            "(-NONE-) are no tokens"
-        )
-    for leaf, word in zip(leaves, words, strict=True):
-        if leaf != word and str(leaf) != str(word):
-            raise ValueError(f"y[{i}] has the leaf {leaf!r} where sentence {i} has {word!r}")
+    refuse_other_leaves(leaves, words, i, "; traces (-NONE-) are no tokens")
     replaced = iter(words)
 
     def visit(node: Any) -> Any:
