@@ -15,12 +15,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.reading.saved_values import SavesAttributes
 from sklearn_cvb.reading.validation import HasMethods, Interval, InvalidParameterError, StrOptions
 from sklearn_cvb.reading.word_lists import WORD_LISTS
+from sklearn_cvb.website import SiteLink
 
 # Counts over a lower temperature may leave the range of float64.
 _LOWEST_TEMPERATURE = 1e-100
@@ -48,7 +48,7 @@ def settings_in(constraints: dict[str, list[Any]]) -> dict[str, type["Setting"]]
     }
 
 
-class Nested(BaseEstimator):
+class Nested(SiteLink):
     """What has parameters that are such objects, or plain values that are short for one."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]

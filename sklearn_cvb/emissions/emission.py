@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from sklearn_cvb.kernels.emission import feature_sums, linear_scores
 from sklearn_cvb.messages import did_you_mean
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
+from sklearn_cvb.website import SiteLink
 
 # EM leaves the parameters of states with fewer expected steps as they are.
 MIN_STEPS = 1e-10
@@ -247,7 +247,7 @@ def family_and_parts(family: Family) -> Iterator[Family]:
         yield from family_and_parts(part)
 
 
-class Emission(BaseEstimator):
+class Emission(SiteLink):
     """Settings of an emission: what `bind` makes a `Family` of."""
 
     @property

@@ -30,8 +30,8 @@ def checked_rows(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
 
 
 def _checked_table(estimator: Any, X: Any, to_fit: bool, what: str) -> Table:
+    cautions = cautions_of_events(X, what)
     if to_fit:
-        cautions = cautions_of_events(X, what)
         return Table(*check_table_to_fit(estimator, X), True, X, cautions)
     is_first = not hasattr(estimator, "n_features_in_")
     return Table(check_table(estimator, X, reset=False), {}, is_first, X)

@@ -10,7 +10,6 @@ from inspect import cleandoc
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
@@ -27,6 +26,7 @@ from sklearn_cvb.reading.corpus import names_of_columns, split_by_lengths
 from sklearn_cvb.reading.series import FittedColumns
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters, Symbols
+from sklearn_cvb.website import SiteLink
 
 _log = logging.getLogger(__name__)
 _TYPES = ("spherical", "diag", "full", "tied")
@@ -98,7 +98,7 @@ class ConvergenceMonitor:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Face(BaseEstimator):
+class Face(SiteLink):
     """algorithm : {"viterbi", "map"}
         What `decode` and `predict` find: the most probable path, or state of each step.
     random_state : int, RandomState or None

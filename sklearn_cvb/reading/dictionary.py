@@ -1,6 +1,7 @@
 """Tag dictionaries: checked, looked up, how often each tag was seen, and where to get them."""
 
 import math
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import (
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 
 # A dictionary covers nothing to speak of below this share of the tokens.
 _HARDLY = 0.01
+
+# What stands between tags where several are written as one text.
+_BETWEEN_TAGS = re.compile(r"[\s,;|/+&]+")
 
 
 def tags_of(entry: Any) -> tuple[Any, ...]:
@@ -91,19 +95,25 @@ def check_dictionary(tag_dictionary: Mapping[Any, Any]) -> None:
         )
 
 
-def entries_with_blanks(tag_dictionary: Mapping[Any, Any]) -> str:
-    """The warning of texts that look like several tags, but are one; empty without any."""
-    odd = {
-        word: entry
-        for word, entry in tag_dictionary.items()
-        if isinstance(entry, str) and len(entry.split()) > 1
+def entries_of_several_tags(tag_dictionary: Mapping[Any, Any], tags: Collection[Any]) -> str:
+    """The warning of texts that look like several tags, but are one; empty without any.
+
+    Blanks separate them, and other marks where all that they separate are tags of other words.
+    """
+    texts = {entry for entry in tag_dictionary.values() if isinstance(entry, str)}
+    cut = {text: list(filter(None, _BETWEEN_TAGS.split(text))) for text in texts}
+    several = {
+        text: parts
+        for text, parts in cut.items()
+        if len(text.split()) > 1 or (len(set(parts)) > 1 and set(parts) <= set(tags))
     }
+    odd = {word: e for word, e in tag_dictionary.items() if isinstance(e, str) and e in several}
     if not odd:
         return ""
     word, entry = next(iter(odd.items()))
     return (
-        f"tag_dictionary gives {len(odd)} words a text with blanks, which is one tag: "
-        f"{word!r} has {entry!r}; for several tags write {entry.split()!r}"
+        f"tag_dictionary gives {len(odd)} words a text that is read as one tag, but looks like "
+        f"several: {word!r} has {entry!r}; for several tags write {several[entry]!r}"
     )
 
 

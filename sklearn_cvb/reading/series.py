@@ -285,7 +285,8 @@ def _are_words(X: Any, columns: Any) -> bool:
     if not (isinstance(X, np.ndarray) and _holds_text(X, "X")):
         return False
     is_known = isinstance(columns, FittedColumns)
-    return bool((columns if is_known else columns_to_fit(list(X), columns)).categories)
+    known = columns if is_known else columns_to_fit(list(X), columns)
+    return bool(known.categories) and len(known.names or "1") == 1
 
 
 def _holds_text(values: Any, name: str) -> bool:
@@ -568,8 +569,9 @@ def _number(value: Any, name: str, column: Any = None) -> float:
             "values are missing"
         )
     raise kind(
-        f"{name} holds {short_repr(value)} ({why}), but its emissions are numbers: {_FORM} with "
-        "NaN where values are missing, or set emission='categorical' for symbols"
+        f"{name} holds {short_repr(value)} ({why}), but its emissions are numbers: {_FORM}"
+        f"{', [X] if X is one,' * (name == 'X')} with NaN where "
+        "values are missing, or set emission='categorical' for symbols"
     )
 
 

@@ -21,7 +21,7 @@ from sklearn_cvb.reading.dictionary import (
     Coverage,
     check_dictionary,
     check_unknown_tags,
-    entries_with_blanks,
+    entries_of_several_tags,
     in_form_of,
     is_weighted,
     look_up,
@@ -218,7 +218,12 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
     dictionary, forms = in_form_of(dictionary, every)
     lookup = look_up(dictionary, every, uses)
     coverage, listed = lookup.coverage, tags_in(dictionary)
-    odd = (forms, lookup.mismatch(), entries_with_blanks(dictionary), nearly_equal_tags(listed))
+    odd = (
+        forms,
+        lookup.mismatch(),
+        entries_of_several_tags(dictionary, listed),
+        nearly_equal_tags(listed),
+    )
     labels: list[Any] = []
     if y is not None and settings.supervision == "y":
         labels = labels_of(y, corpus, vocabulary)
