@@ -1,4 +1,4 @@
-"""Choosing the number of states: evidence, held-out perplexity, AIC, BIC and ICL."""
+"""Choosing the number of states by criteria: evidence, held-out perplexity, AIC, BIC and ICL."""
 
 import math
 from collections.abc import Iterable

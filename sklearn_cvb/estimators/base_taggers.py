@@ -1,4 +1,6 @@
-"""What all taggers share: what is known of tags, and what it adds to a hidden Markov model."""
+"""What all taggers share: groups of parameters and the observation, which add a dictionary of tags
+and labels to a hidden Markov model; accuracy, and what tells the tags of each token.
+"""
 
 from dataclasses import field, replace
 from typing import Annotated, Any

@@ -1,4 +1,6 @@
-"""Two models, one of either direction: fits that agree, and one alignment of both."""
+"""Word alignment by two models, one of either direction: fits that start where both agree, and
+links of both joined ("grow-diag", products of posteriors).
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,6 @@
-"""Classifying sequences: one model for each class, and Bayes' rule."""
+"""Classifying sequences by Bayes' rule: one model for each class, all of which know the symbols of
+all training sequences; and how collections of sequences are taken apart.
+"""
 
 import warnings
 from dataclasses import field

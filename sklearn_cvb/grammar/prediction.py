@@ -1,4 +1,6 @@
-"""A fitted grammar at work: weights, best trees, posteriors of spans, warnings."""
+"""A fitted grammar at work: weights of rules, best trees as nltk or charts, posteriors of spans,
+warnings of sentences that no tree derives (unexplained).
+"""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise

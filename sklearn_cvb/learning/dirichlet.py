@@ -1,8 +1,10 @@
-"""Dirichlet rows: posterior means, exp E[log], divergence and evidence; learned concentrations.
+"""Dirichlet rows (a state's transitions or emissions, the rules of a symbol): posterior means, exp
+E[log], divergence and evidence; concentrations learned by fixed points, where absence is that a
+count is 0 and `p_positive` the probability that it is not.
 
-A row is one Dirichlet: a state's transitions, its emissions, the rules of a symbol. Rows come as
-their listed cells and their totals; cells left out are at their prior value and cancel in every
-formula. Concentrations are learned by `fixed_point` or `damped_fixed_point`, whatever the model.
+Rows come as their listed cells and their totals; cells left out are at their prior value and cancel
+in every formula. Concentrations are learned by `fixed_point` or `damped_fixed_point`, whatever the
+model.
 """
 
 import math

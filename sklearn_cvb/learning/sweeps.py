@@ -1,4 +1,6 @@
-"""The sweeps of a restart until it has converged, and all restarts of a fit on threads."""
+"""The sweeps of a restart until it has converged, and all restarts of a fit on threads: each
+records its last sweep, so that Ctrl-C leaves a fit.
+"""
 
 import threading
 from collections.abc import Callable

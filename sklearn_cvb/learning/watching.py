@@ -1,4 +1,6 @@
-"""Progress of a fit on the terminal, its callbacks, and Ctrl-C."""
+"""What is told of a fit after each sweep: lines on the terminal, callbacks; and Ctrl-C, which
+waits.
+"""
 
 import signal
 import threading
