@@ -1,4 +1,5 @@
-"""Settings that belong together: objects that stand where a parameter's usual value is a word.
+"""Settings that belong together: objects that stand where a parameter's usual value is a word, such
+as `Transitions("left-right", sticky=5)` for "left-right".
 
 ``transitions="left-right"`` is short for ``transitions=Transitions("left-right")``. Within an
 estimator the fields have scikit-learn's nested names: ``set_params(transitions__sticky=10)``, which
@@ -108,7 +109,7 @@ class Setting(SavesAttributes, Nested):
     _plain: ClassVar[str] = ""
 
     @classmethod
-    def meant_by(cls, value: Any) -> Self:
+    def from_value(cls, value: Any) -> Self:
         """The object that the value of a parameter stands for."""
         if isinstance(value, cls):
             return value
@@ -117,7 +118,7 @@ class Setting(SavesAttributes, Nested):
     @classmethod
     def of(cls, value: Any) -> Self:
         """The same, checked."""
-        found = cls.meant_by(value)
+        found = cls.from_value(value)
         found._validate_params()
         return found
 

@@ -48,7 +48,7 @@ class TrainingSequences(BaseHMM):
             )
         from sklearn_cvb.certainty.draws import check_training
 
-        reading = self._read(self._to_fit_again(learned, X), y)
+        reading = self._read(self._training_input(learned, X), y)
         check_training(reading, learned)
         return reading
 
@@ -249,9 +249,11 @@ class PosteriorIntervals(TrainingSequences):
         table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
         return arrange(reads[0].corpus, table, np.nan)
 
-    def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
+    def _forecast_parameters(
+        self, learned: Learned, X: Any, draws: "Draws | None"
+    ) -> tuple[Any, Any, Any]:
         if draws is None:
-            return super()._known_at(learned, X, draws)
+            return super()._forecast_parameters(learned, X, draws)
         self._learned_with(draws)
         reads, _ = self._observation().read_under_each(
             learned, self._checked_input(X, learned=learned), draws.weights

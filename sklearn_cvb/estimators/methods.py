@@ -51,7 +51,7 @@ def with_callbacks(
         _refuse_lengths(method, kwargs)
         check_sizes_of(estimator)
         with callback_management_context(estimator):
-            return _called(method, estimator, *args, **kwargs)
+            return _call_method(method, estimator, *args, **kwargs)
 
     return managed
 
@@ -72,7 +72,7 @@ def without_lengths(
         estimator: _Estimator, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs
     ) -> _Result:
         _refuse_lengths(method, kwargs)
-        return _called(method, estimator, *args, **kwargs)
+        return _call_method(method, estimator, *args, **kwargs)
 
     return checked
 
@@ -82,7 +82,7 @@ def _refuse_lengths(method: Callable[..., Any], keywords: Mapping[str, Any]) -> 
         raise TypeError(f"{method.__name__}() takes no argument 'lengths': {LENGTHS}")
 
 
-def _called(
+def _call_method(
     method: Callable[Concatenate[_Estimator, _Parameters], _Result],
     estimator: _Estimator,
     *args: _Parameters.args,

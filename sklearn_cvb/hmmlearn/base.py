@@ -241,7 +241,7 @@ class Face(SiteLink):
 
     def _read(self, X: Any, lengths: Any) -> WeightedSequences:
         hmm, sequences = self._hmm(), self._split(self._checked(X), lengths)
-        return hmm._read_again(learned_of(hmm), sequences)
+        return hmm._read_weighted(learned_of(hmm), sequences)
 
     def score(self, X: Any, lengths: Any = None) -> float:
         """Log-likelihood of all sequences (nats); X and lengths as of `fit`."""

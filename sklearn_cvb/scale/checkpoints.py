@@ -19,7 +19,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sklearn_cvb.learning.fingerprints import digest_of, shown
+from sklearn_cvb.learning.fingerprints import digest_of, repr_or_digest
 from sklearn_cvb.learning.learned import FitJob, Reading
 from sklearn_cvb.learning.model import Fit, Record, State, Sweep
 from sklearn_cvb.learning.resuming import FitSaver, SavedRestarts
@@ -141,7 +141,7 @@ class FitCheckpoint(FitSaver):
         self._saved |= {index: len(fit.history) for index, fit in enumerate(fits) if fit}
         return SavedRestarts(metadata["generators"], fits)
 
-    def around(self, index: int, sweep: Sweep, record: Record) -> tuple[Sweep, Record]:
+    def wrap_sweeps(self, index: int, sweep: Sweep, record: Record) -> tuple[Sweep, Record]:
         """Sweep and record of a restart that do as these, and save it where it is time to."""
 
         def swept(state: Any) -> tuple[Any, float]:
@@ -280,7 +280,9 @@ def identity_of_fit(
     `whole` identifies all sequences together.
     """
     words = reading.attributes.get("vocabulary_")
-    shown_ones = {name: shown(one) for name, one in parameters.items() if name not in _FREE}
+    shown_ones = {
+        name: repr_or_digest(one) for name, one in parameters.items() if name not in _FREE
+    }
     return {"estimator": kind, "sequences": digest_of((whole, words)), "parameters": shown_ones}
 
 

@@ -333,11 +333,11 @@ class ShardedModel(Model):
         """A copy that sweeps may change; None where shares are kept by shards."""
         return None if isinstance(state.shares, Round) else super().copy_state(state)
 
-    def rebase(self, state: State) -> State | None:
+    def adapt_state(self, state: State) -> State | None:
         """The state under the prior of now; its restart keeps its number."""
         if isinstance(state.shares, Round):
             self.problem.n_runs = max(self.problem.n_runs, state.shares.run)
-        return super().rebase(state)
+        return super().adapt_state(state)
 
     def hyper_in(self, prior: Any) -> Any:
         """The concentrations of a prior: a shard makes its own prior from these."""

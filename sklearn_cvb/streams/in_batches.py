@@ -200,7 +200,7 @@ class InBatches(Batches, BaseModel):
         found = self.get_params(deep=False)
         for name in _NESTED & found.keys():
             kind, value = self._settings[name], found[name]
-            own = kind.meant_by(value)
+            own = kind.from_value(value)
             found |= {f"{name}__{field}": part for field, part in vars(own).items()}
         return {name: found[name] for name in _LAYOUT & found.keys()}
 

@@ -95,7 +95,7 @@ class EMOfBatches:
         """The objective as if all tokens were like those of the batch, twice."""
         cost = 0.0
         if scale != 1.0:
-            cost = self.algorithm.parameters(model, before.counts, after.prior, before.weights)[1]
+            cost = self.algorithm.m_step(model, before.counts, after.prior, before.weights)[1]
         objective = scale * (value + cost) - cost
         return objective, objective
 
@@ -104,7 +104,7 @@ class EMOfBatches:
     ) -> tuple[State, float]:
         """With the weights of the last counts; the value subtracts what these cost."""
         known = model, state.counts, state.prior, state.weights
-        weights, cost = self.algorithm.parameters(*known)
+        weights, cost = self.algorithm.m_step(*known)
         return state._replace(weights=weights), float(scale * total - cost)
 
 

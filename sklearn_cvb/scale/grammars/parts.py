@@ -85,7 +85,7 @@ class GrammarInParts(GrammarObservation):
 
     model_type: ClassVar[type[GrammarModel]] = ShardedGrammar
 
-    def left_trees(self, result: FitResult) -> dict[str, Any]:
+    def training_trees(self, result: FitResult) -> dict[str, Any]:
         """No trees."""
         return {}
 

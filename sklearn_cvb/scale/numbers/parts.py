@@ -115,7 +115,7 @@ def merge_surveys(one: NumberSurvey, other: NumberSurvey) -> NumberSurvey:
     both = [len(part.moments.means) if part.names is None else part.names for part in (one, other)]
     if both[0] != both[1]:
         raise ValueError(f"partitions of X have several columns: {both[0]!r}, and {both[1]!r}")
-    after = other.moments._replace(farthest=other.moments.farthest + one.n_steps)
+    after = other.moments._replace(step_of_widest=other.moments.step_of_widest + one.n_steps)
     moments = merged_moments(one.moments, after)
     longest = max(one.longest, other.longest)
     return NumberSurvey(moments, one.names, one.n_steps + other.n_steps, longest)

@@ -367,10 +367,10 @@ class SequentialChain(parts.ShardedChain):
         state = super().compact(state)
         return state._replace(shares=state.shares._replace(source=None))
 
-    def rebase(self, state: State) -> State | None:
+    def adapt_state(self, state: State) -> State | None:
         """The state under the prior of now, with its posteriors where the pieces are the same."""
         before, source = state.shares.source, self.problem.source
-        based = super().rebase(state._replace(shares=state.shares._replace(source=None)))
+        based = super().adapt_state(state._replace(shares=state.shares._replace(source=None)))
         if based is None or before is None:
             return based
         if before.pieces.settings.update_unit != source.pieces.settings.update_unit:
