@@ -213,7 +213,7 @@ class PosteriorIntervals(TrainingSequences):
         if draws is None:
             return super().score_samples(X, per)
         check_choice("per", per, ("sequence", "token"))
-        learned = self._learned_with(draws)
+        learned = self._learned_matching(draws)
         reads, observed = self._observation().read_under_samples(
             learned, self._checked_input(X, learned=learned), draws.posteriors
         )
@@ -240,7 +240,7 @@ class PosteriorIntervals(TrainingSequences):
         """
         if draws is None:
             return super().predict_proba(X)
-        learned = self._learned_with(draws)
+        learned = self._learned_matching(draws)
         reads = list(
             self._observation().read_under_samples(
                 learned, self._checked_input(X, learned=learned), draws.posteriors
@@ -252,7 +252,7 @@ class PosteriorIntervals(TrainingSequences):
     def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
         if draws is None:
             return super()._known_at(learned, X, draws)
-        self._learned_with(draws)
+        self._learned_matching(draws)
         reads, _ = self._observation().read_under_each(
             learned, self._checked_input(X, learned=learned), draws.weights
         )
@@ -307,13 +307,13 @@ class PosteriorIntervals(TrainingSequences):
         from sklearn_cvb.certainty.pointwise import sequence_log_likelihoods, step_log_likelihoods
 
         check_choice("per", per, ("sequence", "step"))
-        learned = self._learned_with(draws)
+        learned = self._learned_matching(draws)
         reads, _ = self._observation().read_under_each(
             learned, self._checked_input(X, learned=learned), draws.weights
         )
         return sequence_log_likelihoods(reads) if per == "sequence" else step_log_likelihoods(reads)
 
-    def _learned_with(self, draws: Any) -> Learned:
+    def _learned_matching(self, draws: Any) -> Learned:
         """The fitted values, where these draws are of their posterior."""
         from sklearn_cvb.certainty.draws import check_draws
 
@@ -498,7 +498,7 @@ class Confidence(TrainingSequences):
             n_sequences, plan.lengths, random_state=seed, contexts=plan.contexts
         )
         again = clone(again).set_params(init=self, random_state=seed)
-        again.fit(plan.as_read(X), plan.states(states))
+        again.fit(plan.as_training_data(X), plan.known_states(states))
         return [again.startprob_, again.transmat_, again._emitted()]
 
     def _emitted(self) -> Any:

@@ -31,7 +31,7 @@ from sklearn_cvb.learning.learned import FitOutcome, Learned, Reading
 from sklearn_cvb.reading.validation import Interval
 from sklearn_cvb.scale.pcfg import GrammarOnWorkers
 from sklearn_cvb.streams.grammar_stream import GrammarStream
-from sklearn_cvb.streams.grammars import GrammarInBatches, StepwiseUpdate
+from sklearn_cvb.streams.grammars import GrammarInBatches, StepwiseUpdateFields
 from sklearn_cvb.streams.stepwise import StepwiseEM, StepwisePace
 
 
@@ -41,7 +41,7 @@ class PCFG(Annexes, GrammarOnWorkers, BasePCFG):
 
 class EMPCFG(
     RuleFields,
-    StepwiseUpdate,
+    StepwiseUpdateFields,
     GrammarInBatches,
     SweepFields,
     GrammarStartFields,

@@ -19,7 +19,7 @@ from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.reading.validation import InvalidParameterError, warn
 from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
-from sklearn_cvb.streams.one_batch import BatchCourse, RunningCounts, Stream, learn_batch
+from sklearn_cvb.streams.one_batch import BatchSettings, RunningCounts, Stream, learn_batch
 from sklearn_cvb.streams.seen import SeenSoFar, seen_after
 
 # What may not change between batches: the layout of all counts depends on it.
@@ -31,7 +31,7 @@ _LAYOUT = {
 _NESTED = {name.partition("__")[0] for name in _LAYOUT if "__" in name}
 
 
-class Batches(Parameters):
+class BatchFields(Parameters):
     """How `partial_fit` learns from one batch after another.
 
     Parameters
@@ -48,7 +48,7 @@ class Batches(Parameters):
     step_sizes: Annotated[Any, StepSizes, None] = None
 
 
-class InBatches(Batches, BaseModel):
+class PartialFitModel(BatchFields, BaseModel):
     """A model that learns from one batch of sequences after another.
 
     Hooks: `_read_first` and `_read_batch` read a first batch and a later one, `_stream` holds the
@@ -156,7 +156,7 @@ class InBatches(Batches, BaseModel):
         steps, stream = StepSizes.of(self.step_sizes), self._stream(model)
         sizes, decay = stream.pieces()
         decay = decay if steps.decay is None else steps.decay
-        course = BatchCourse(running, seen, sizes, decay, steps.offset, steps.total_samples, rng)
+        course = BatchSettings(running, seen, sizes, decay, steps.offset, steps.total_samples, rng)
         after = learn_batch(algorithm, stream, course)
         finished = model.finish(after.state, goes_on=False)
         if not algorithm.keeps_work:

@@ -38,7 +38,7 @@ class NumberStream(Stream):
         return known._replace(emission=counts.emission), nothing
 
 
-def numbers_again(
+def read_number_batch(
     observation: NumberObservation, learned: Learned, X: Any, y: Any
 ) -> tuple[Reading, RunningCounts]:
     """A batch with the columns of the first, under its family, and the statistics so far."""

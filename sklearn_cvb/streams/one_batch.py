@@ -78,7 +78,7 @@ class RunningCounts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EMOfBatches:
+class BatchwiseEM:
     """A batch by EM or VB: the state before it, and its values."""
 
     algorithm: BatchAlgorithm
@@ -109,7 +109,7 @@ class EMOfBatches:
 
 
 @dataclass(frozen=True)
-class CVBOfBatches:
+class BatchwiseCVB:
     """A batch by CVB: running counts are part of the prior."""
 
     algorithm: CVB
@@ -134,26 +134,26 @@ class CVBOfBatches:
         return state, float(total / model.n_observed)
 
 
-BatchLearner = EMOfBatches | CVBOfBatches
+BatchLearner = BatchwiseEM | BatchwiseCVB
 
 
 def batchwise(algorithm: Algorithm[Any]) -> BatchLearner:
     """How an algorithm learns from batches; TypeError where it does not."""
     if isinstance(algorithm, CVB):
-        return CVBOfBatches(algorithm)
+        return BatchwiseCVB(algorithm)
     if not isinstance(algorithm, BatchAlgorithm):
         raise TypeError(
             f"partial_fit takes steps of EM, VB and CVB, and of what inherits from "
             f"`BatchAlgorithm`, which {type(algorithm).__name__} does not: fit to all sequences "
             f"at once"
         )
-    return EMOfBatches(algorithm)
+    return BatchwiseEM(algorithm)
 
 
 # A batch
 
 
-class BatchCourse(NamedTuple):
+class BatchSettings(NamedTuple):
     """All that a batch is learned under: running counts, step sizes, random generator.
 
     Attributes
@@ -188,13 +188,13 @@ class BatchOutcome(NamedTuple):
     objective: float
 
 
-def learn_batch(algorithm: Algorithm[Any], stream: Stream, course: BatchCourse) -> BatchOutcome:
+def learn_batch(algorithm: Algorithm[Any], stream: Stream, course: BatchSettings) -> BatchOutcome:
     """Learn from one more batch."""
     one_batch = _in_one_step if course.sizes is None else _in_steps
     return one_batch(batchwise(algorithm), stream, course)
 
 
-def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchCourse) -> BatchOutcome:
+def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchSettings) -> BatchOutcome:
     """One sweep over a batch, from the counts so far or a start, which are then mixed."""
     running, seen, _, decay, offset, total_samples, rng = course
     algorithm, model = learner.algorithm, stream.model
@@ -211,7 +211,7 @@ def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchCourse) -> 
     return BatchOutcome(state, counts, now, *values)
 
 
-def _in_steps(learner: BatchLearner, stream: Stream, course: BatchCourse) -> BatchOutcome:
+def _in_steps(learner: BatchLearner, stream: Stream, course: BatchSettings) -> BatchOutcome:
     """The pieces of a batch one after the other, each mixed in before the next is inferred.
 
     From the beginning on counts stand for all tokens, those of the batch among them.

@@ -104,7 +104,7 @@ class WindowWalk(NamedTuple):
     problem: Problem
     prior: ChainPrior  # lifted
     spans: WindowSpans
-    room: Room
+    buffers: Room
     averages: bool
 
 
@@ -122,13 +122,13 @@ def counts_after_windows(
     windows before it.
     """
     cut, prior = cut_into_windows(problem, length), lifted_prior(prior, problem)
-    walk = WindowWalk(problem, prior, *_laid_out(problem, cut, steps), averages)
-    moving = _moving(counts, problem)
+    walk = WindowWalk(problem, prior, *_window_layout(problem, cut, steps), averages)
+    moving = _with_totals(counts, problem)
     below = Below(*(getattr(prior, name) for name in ChainPrior._fields[:-1]))
     done, n_windows, total, lost = 0, len(cut.begin), 0.0, []
     while done < n_windows:
         done, value = step_through_windows(
-            (done, n_windows), walk.spans, problem.lattice, moving, below, averages, walk.room
+            (done, n_windows), walk.spans, problem.lattice, moving, below, averages, walk.buffers
         )
         total += value
         if done < n_windows:
@@ -139,7 +139,9 @@ def counts_after_windows(
     return InferenceResult(_counts_of(moving), total, np.unique(np.array(lost, np.intp)))
 
 
-def _laid_out(problem: Problem, cut: WindowCuts, steps: MixingFactors) -> tuple[WindowSpans, Room]:
+def _window_layout(
+    problem: Problem, cut: WindowCuts, steps: MixingFactors
+) -> tuple[WindowSpans, Room]:
     """Windows with their borders and steps, and buffers for any of them."""
     starts, n, lattice = problem.corpus.starts, problem.cells.n_states, problem.lattice
     before, after = starts[cut.sequence], starts[cut.sequence + 1]
@@ -156,7 +158,7 @@ def _laid_out(problem: Problem, cut: WindowCuts, steps: MixingFactors) -> tuple[
     return spans, room
 
 
-def _moving(counts: HMMCounts, problem: Problem) -> Moving:
+def _with_totals(counts: HMMCounts, problem: Problem) -> Moving:
     start, transition, emission = (np.array(table) for table in counts)
     totals = transition.sum(axis=1), problem.cells.row_totals(emission)
     return Moving(start, transition, totals[0], emission, totals[1].astype(float), np.ones(1))
@@ -169,13 +171,13 @@ def _counts_of(moving: Moving) -> HMMCounts:
 
 def _in_log_space(walk: WindowWalk, moving: Moving, i: int) -> tuple[Moving, float]:
     """The step of a window that float64 loses; nothing, and -inf, where no path explains it."""
-    (problem, prior, spans, room, averages), counts = walk, _counts_of(moving)
+    (problem, prior, spans, buffers, averages), counts = walk, _counts_of(moving)
     cells, first, last = problem.cells, spans.first[i], spans.last[i]
     begin, end = spans.begin[i], spans.end[i]
     logs = expected_log(counts, prior, cells)
     if not averages:
         logs = log_weights(posterior_mean(counts, prior, cells))
-    lattice, work = problem.lattice, Passes(*room[:4])
+    lattice, work = problem.lattice, Passes(*buffers[:4])
     tokens = Lattice(lattice.first[first:last], lattice.count[first:last], *lattice[2:])
     states, cell = entry_states(tokens), entry_cells(tokens)
     place = np.repeat(np.arange(first, last), tokens.count)
@@ -203,4 +205,4 @@ def _in_log_space(walk: WindowWalk, moving: Moving, i: int) -> tuple[Moving, flo
         np.bincount(cell + 1, q, len(cells.state) + 1)[1:],
     )
     kept, added = spans.kept[i], spans.added[i]
-    return _moving(mix_arrays(counts, kept, found, added), problem), float(value)
+    return _with_totals(mix_arrays(counts, kept, found, added), problem), float(value)

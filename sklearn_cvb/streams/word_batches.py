@@ -14,7 +14,7 @@ from sklearn_cvb.streams.one_batch import RunningCounts
 from sklearn_cvb.streams.vocabulary_growth import LayoutGrowth, with_words
 
 
-def words_again(
+def read_word_batch(
     observation: SymbolObservation, learned: Learned, X: Any, y: Any, total_samples: int | None
 ) -> tuple[Reading, RunningCounts]:
     """A batch whose new words enter the vocabulary and the layout, and the counts so far."""

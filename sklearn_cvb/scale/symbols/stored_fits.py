@@ -115,7 +115,7 @@ class StorePieces:
             if forms is not None and forms.side_by_side is not None:
                 # Their tables have a row for each word: made anew they cost less than they take.
                 forms = None
-            kept = scratch.write_value((_without_words(problem), forms), (Cells,))
+            kept = scratch.write_value((_without_unknown_words(problem), forms), (Cells,))
             at = PartIndex(index, span[0])
             unexplained = problem.original_sequences(np.empty(0, np.intp)) + at.first_unit
             self.pieces.append(
@@ -140,13 +140,13 @@ class StorePieces:
             yield self.load(index)[0]
 
 
-def _without_words(problem: Problem) -> Problem:
+def _without_unknown_words(problem: Problem) -> Problem:
     """A problem without the words that the model does not know, of which it knows the codes."""
     rest = problem.impossible
     return problem._replace(
         corpus=problem.corpus._replace(unknown=[]),
         original=problem.original._replace(unknown=[]),
-        impossible=None if rest is None else _without_words(rest),
+        impossible=None if rest is None else _without_unknown_words(rest),
     )
 
 
@@ -410,7 +410,7 @@ def read_store(observation: SymbolObservation, X: Any, y: Any) -> Reading:
     counts = word_counts_of_store(store, tags, options.words.handle_unknown == "form")
     types = store.vocabulary.tolist() if options.words.vocabulary is None else None
     plan = lay_out(observation, counts, types)
-    pieces = StorePieces(plan.as_sent, store, tags, with_forms=not options.is_collapsed)
+    pieces = StorePieces(plan.part_layout, store, tags, with_forms=not options.is_collapsed)
     words, cells = words_and_cells(plan)
     messages = [*plan.messages]
     messages += [f"from sequence {i} on: {message}" for message, i in pieces.messages.items()]
