@@ -477,10 +477,10 @@ class Confidence(TrainingSequences):
             chain: Any = self._model(reading)
             return information_intervals(chain, learned, level, random_state)
         plan = refit_plan(reading, y if self.supervision == "y" else None)
-        refitted = partial(self._refitted, self._to_refit(), plan)
+        refitted = partial(self._refit_to_draw, self._copy_to_refit(), plan)
         return bootstrap_intervals(refitted, level, n_bootstrap, n_jobs, random_state)
 
-    def _to_refit(self) -> Self:
+    def _copy_to_refit(self) -> Self:
         """Who is fitted to drawn data, from where this model is."""
         again = clone(self).set_params(
             init=self, n_init=1, warm_start=False, checkpoint=None, verbose=0, n_jobs=1
@@ -491,7 +491,7 @@ class Confidence(TrainingSequences):
             again.set_params(emission=symbols)
         return again
 
-    def _refitted(self, again: Self, plan: "RefitPlan", seed: int) -> list[Any]:
+    def _refit_to_draw(self, again: Self, plan: "RefitPlan", seed: int) -> list[Any]:
         """Tables of start, transitions and emissions, fitted to drawn data as long and as known."""
         n_sequences = len(plan.lengths)
         X, states = self.sample(
@@ -499,9 +499,9 @@ class Confidence(TrainingSequences):
         )
         again = clone(again).set_params(init=self, random_state=seed)
         again.fit(plan.as_training_data(X), plan.known_states(states))
-        return [again.startprob_, again.transmat_, again._emitted()]
+        return [again.startprob_, again.transmat_, again._emission_tables()]
 
-    def _emitted(self) -> Any:
+    def _emission_tables(self) -> Any:
         """What states emit: a table of symbols, or a dict of what numbers have."""
         if self._emits_symbols:
             return self.emissionprob_

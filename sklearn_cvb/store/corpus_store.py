@@ -135,7 +135,7 @@ class CorpusStore(StoredSequences):
     def _types(self) -> list[Any]:
         return [*self.vocabulary.tolist(), *self.unknown, None]
 
-    def _one(self, index: int) -> np.ndarray:
+    def _sequence_at(self, index: int) -> np.ndarray:
         types = self._types()
         return as_array([types[code] for code in self.corpus(index, index + 1).tokens.tolist()])
 

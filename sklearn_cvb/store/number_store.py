@@ -80,7 +80,7 @@ class NumberStore(StoredSequences):
             for a, b in pairwise(series.corpus.starts.tolist()):
                 yield series.table[a:b]
 
-    def _one(self, index: int) -> np.ndarray:
+    def _sequence_at(self, index: int) -> np.ndarray:
         return self.series(index, index + 1).table
 
     def series(self, begin: int = 0, end: int | None = None) -> Series:

@@ -67,14 +67,14 @@ class StoredSequences:
             if begin >= end:
                 raise ValueError(f"store[{key.start}:{key.stop}] holds no sequence")
             span = self._span[0] + begin, self._span[0] + end
-            return self._part(span)
-        return self._one(range(len(self))[key])
+            return self._slice(span)
+        return self._sequence_at(range(len(self))[key])
 
-    def _part(self, span: tuple[int, int]) -> Self:
+    def _slice(self, span: tuple[int, int]) -> Self:
         """A store of some sequences in the same files."""
         return type(self)(self.folder, self._header, self.batch_size, self.scratch, span)
 
-    def _one(self, index: int) -> np.ndarray:
+    def _sequence_at(self, index: int) -> np.ndarray:
         """A sequence."""
         raise NotImplementedError
 

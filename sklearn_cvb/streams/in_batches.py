@@ -137,9 +137,9 @@ class PartialFitModel(BatchFields, BaseModel):
     def _family_outcome(self, result: FitResult) -> FitOutcome:
         unexplained = result.best.state.unexplained
         seen = seen_after(None, result.reading.problem, unexplained, None, n_batches=0)
-        return self._left_after(super()._family_outcome(result), seen)
+        return self._with_seen(super()._family_outcome(result), seen)
 
-    def _left_after(self, outcome: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:
+    def _with_seen(self, outcome: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:
         """The outcome with how much was seen: `partial_fit` may go on from it."""
         seen = seen._replace(parameters=self._layout_parameters())
         return outcome._replace(
@@ -167,7 +167,7 @@ class PartialFitModel(BatchFields, BaseModel):
         fits = [Fit(finished, [*history, after.value], False, after.objective)]
         outcome = self._outcome(result_of(fits, reading, algorithm, model))
         rare = stream.unknown_word_counts(after.counts, after.seen.uses)
-        return self._left_after(outcome, after.seen, unknown_word_counts=rare)
+        return self._with_seen(outcome, after.seen, unknown_word_counts=rare)
 
     # What batches must keep to
 

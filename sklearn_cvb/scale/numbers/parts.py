@@ -124,14 +124,16 @@ def merge_surveys(one: NumberSurvey, other: NumberSurvey) -> NumberSurvey:
 class NumberShard(Shard):
     """A shard: a chain of some series."""
 
-    def _local(self, steps: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _steps_held_here(
+        self, steps: np.ndarray, begins: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Places of steps in this shard, and whether each is in it."""
         own = steps - begins[self.index.number]
         return own, (own >= 0) & (own < len(self._sequences.tokens))
 
     def steps_at(self, steps: np.ndarray, begins: np.ndarray, roots: bool) -> PartResult:
         """Values of some steps, as the counts; 0 where they are in other shards."""
-        own, is_here = self._local(steps, begins)
+        own, is_here = self._steps_held_here(steps, begins)
         problem = self.model.problem
         roots_of = problem.family if roots else None
         here = values_at(problem.observations, own[is_here], roots_of=roots_of)
@@ -141,7 +143,7 @@ class NumberShard(Shard):
 
     def known_at(self, steps: np.ndarray, begins: np.ndarray) -> PartResult:
         """1 and the known state of each step, as the counts; 0 where it is not known, or here."""
-        own, is_here = self._local(steps, begins)
+        own, is_here = self._steps_held_here(steps, begins)
         known, found = self.model.problem.known, np.zeros(len(steps))
         if known is not None:
             found[is_here] = 1.0 + known[own[is_here]]
@@ -155,7 +157,7 @@ class NumberShard(Shard):
 
     def statistics_at(self, steps: np.ndarray, begins: np.ndarray) -> PartResult:
         """Statistics of a step for each state, as the counts; 0 where it is in other shards."""
-        own, is_here = self._local(steps, begins)
+        own, is_here = self._steps_held_here(steps, begins)
         own, problem = np.where(is_here, own, -1), self.model.problem
         return PartResult(statistics_at(problem.observations, own, problem.family), 0.0)
 
