@@ -72,7 +72,7 @@ def figures(printed):
 
 def _cells(found):
     """The header of the table of figures, and its rows."""
-    yield ["", "journal", "seconds a fit", "pocket English", "held out: known", "unknown"]
+    yield ["", "journal", "seconds per fit", "pocket English", "held out: known", "unknown"]
     for title, row in found["journal"]["rows"].items():
         pocket = found["pocket English"]["rows"][title]["accuracy"]
         yield [title, row["accuracy"], row["seconds"], pocket, row["known"], row["unknown"]]

@@ -40,7 +40,7 @@ class Curve(NamedTuple):
 
 
 def cost(run, n_tokens):
-    """Median nanoseconds of processor time a token."""
+    """Median nanoseconds of processor time per token."""
     repeats = warmed_up(run, 0.05)
     return 1e9 * median(sample(run, repeats).cpu for _ in range(_SAMPLES)) / n_tokens
 
@@ -55,7 +55,7 @@ def random_sequences(n_tokens, n_symbols):
 
 
 def states(settings):
-    """Time a token against the number of states, without a dictionary."""
+    """Time per token against the number of states, without a dictionary."""
     sizes = (2, 8) if settings.quick else (2, 4, 8, 16, 32, 45, 64, 128, 256, 512)
     lines = {name: [] for name in DENSE}
     if peers.versions()["hmmlearn"]:
@@ -70,11 +70,11 @@ def states(settings):
             codes, lengths = np.concatenate(part), np.full(len(part), _LENGTH)
             iterate = peers.hmmlearn_iteration(codes, lengths, k, 1000)
             lines["hmmlearn"].append((k, cost(iterate, len(codes))))
-    return Curve("All states open", "states K", "ns a token and sweep", lines)
+    return Curve("All states open", "states K", "ns per token and sweep", lines)
 
 
 def tokens(settings):
-    """Time a token against the size of the corpus, with a dictionary."""
+    """Time per token against the size of the corpus, with a dictionary."""
     text = read(settings, "journal")
     legal = tag_dictionary_from(text.X, text.y, weights=False)
     lines = {name: [] for name in TAGGERS}
@@ -83,13 +83,14 @@ def tokens(settings):
         for name, tagger in TAGGERS.items():
             sweep = Sweep(tagger(legal), X)
             lines[name].append((sweep.n_tokens, cost(sweep, sweep.n_tokens)))
-    return Curve("With a dictionary", "tokens", "ns a token and sweep", lines, "x")
+    return Curve("With a dictionary", "tokens", "ns per token and sweep", lines, "x")
 
 
 def vocabulary(settings):
-    """Time a token against the number of words, all states open and two of them."""
+    """Time per token against the number of words, all states open and two of them."""
     n_tokens = 2000 if settings.quick else 200_000
-    lines = {f"{name}, {kind}": [] for name in ("EM", "VB") for kind in ("K=45", "two tags a word")}
+    kinds = "K=45", "two tags per word"
+    lines = {f"{name}, {kind}": [] for name in ("EM", "VB") for kind in kinds}
     for n_words in (100, 1000) if settings.quick else (100, 1000, 10_000, 100_000):
         X = random_sequences(n_tokens, n_words)
         legal = {
@@ -98,15 +99,15 @@ def vocabulary(settings):
         for name in ("EM", "VB"):
             for kind, estimator in (
                 ("K=45", DENSE[name](N_STATES)),
-                ("two tags a word", TAGGERS[name](legal)),
+                ("two tags per word", TAGGERS[name](legal)),
             ):
                 sweep = Sweep(estimator, X)
                 lines[f"{name}, {kind}"].append((n_words, cost(sweep, sweep.n_tokens)))
-    return Curve("Size of the vocabulary", "words", "ns a token and sweep", lines)
+    return Curve("Size of the vocabulary", "words", "ns per token and sweep", lines)
 
 
 def ambiguity(settings):
-    """Time a token against how many tags it may have on average: rarer words open to all."""
+    """Time per token against how many tags it may have on average: rarer words open to all."""
     text = read(settings, "journal")
     n_sentences = 100 if settings.quick else 3000
     lines = {name: [] for name in TAGGERS}
@@ -117,7 +118,7 @@ def ambiguity(settings):
             else:
                 sweep = tagger_sweep(name, text, min_count, n_sentences)
             lines[name].append((sweep.tags_per_token, cost(sweep, sweep.n_tokens)))
-    return Curve("Partial dictionaries", "tags a token", "ns a token and sweep", lines)
+    return Curve("Partial dictionaries", "tags per token", "ns per token and sweep", lines)
 
 
 def threads(settings):
@@ -151,22 +152,22 @@ def threads(settings):
 
 
 def memory(settings):
-    """Peak bytes a token against the size of the corpus, with a dictionary."""
+    """Peak bytes per token against the size of the corpus, with a dictionary."""
     sizes = (1000, 2000) if settings.quick else (10**4, 10**5, 10**6, 10**7)
     lines = {}
     for name in ("EM",) if settings.quick else ("EM", "CVB sequence", "CVB token", "Gibbs"):
         runs = [isolated(f"peak/{name}/journal/{size}", settings) for size in sizes]
         lines[name] = [(run["tokens"], run["traced"]) for run in runs]
-    return Curve("With a dictionary, X apart", "tokens", "peak bytes a token", lines, "x")
+    return Curve("With a dictionary, X apart", "tokens", "peak bytes per token", lines, "x")
 
 
 def grammar_length(settings):
-    """Time a sentence against its length, under a grammar with all rules."""
+    """Time per sentence against its length, under a grammar with all rules."""
     return Curve(*tree_curves.grammar_length(settings))
 
 
 def grammar_states(settings):
-    """Time a sentence against the number of symbols, under a grammar with all rules."""
+    """Time per sentence against the number of symbols, under a grammar with all rules."""
     return Curve(*tree_curves.grammar_states(settings))
 
 

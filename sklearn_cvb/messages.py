@@ -11,7 +11,7 @@ from typing import Any
 import joblib
 import sklearn
 
-# Of so many samples at most a message tells the numbers.
+# Of this many samples at most a message tells the numbers.
 _SHOWN = 100
 # Whose lines no warning is about: this package's, and those between it and its caller.
 _PASSED_OVER = tuple(

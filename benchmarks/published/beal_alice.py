@@ -120,7 +120,7 @@ def sentences(settings, n_test):
 
 
 def _run_cell(cell, reading, seed, train, test, n_samples):
-    """One run of every method: both directions learned, both told apart."""
+    """One run of every method: both directions learned and distinguished."""
     forwards = fit_all(train[: cell.n], cell, reading, seed, n_samples)
     backwards = fit_all(reversed_all(train[: cell.n]), cell, reading, seed, n_samples)
     return {name: compared(forwards[name], backwards[name], test) for name in METHODS}
@@ -163,7 +163,7 @@ def compared(forwards, backwards, test):
 
     Returns "log probability" (nats per symbol of the forwards sentences under the forwards model;
     None where one of them is impossible), "discrimination" (share of all sentences, forwards and
-    backwards, told right; half for a tie), "impossible" (share under both models).
+    backwards, whose direction is found; half for a tie), "impossible" (share under both models).
     """
     turned = reversed_all(test)
     own = np.concatenate([forwards.score_samples(test), backwards.score_samples(turned)])
@@ -206,7 +206,7 @@ def _panel_table(results, name):
             + [f"{100 * median(runs[method], RATE):.1f}" for method in METHODS]
         )
     title = f"u0 the {READINGS[results['reading']]}, {_fixed(results, name)}: medians of "
-    title += f"{results['n_runs']} runs, nats per symbol and sentences told right (%)"
+    title += f"{results['n_runs']} runs, nats per symbol and directions right (%)"
     return Table(header, rows, title)
 
 
@@ -293,7 +293,7 @@ def _draw_panels(results):
     figure.suptitle(f"u0: {READINGS[results['reading']]}")
     for row, (name, panel) in zip(axes, results["panels"].items(), strict=True):
         for ax, what, unit in zip(
-            row, (LOG, RATE), ("nats per symbol", "sentences told right (%)"), strict=True
+            row, (LOG, RATE), ("nats per symbol", "directions right (%)"), strict=True
         ):
             _draw_panel(ax, panel, what)
             title = f"{what} by {name} ({_fixed(results, name)})"

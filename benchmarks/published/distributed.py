@@ -218,7 +218,7 @@ def _rounds(client, name, model, X):
 
 
 def constants(settings):
-    """What each part of a fit costs: seconds a token, a cell, a byte.
+    """What each part of a fit costs: seconds per token, a cell, a byte.
 
     Returns processor seconds: ``"read"`` and ``"lay_out"`` a token; ``"sweep"`` a token and round
     of CVB with a dictionary, ``"dense"`` of VB with 20 states; ``"add"`` and ``"maximise"`` a cell.
@@ -278,7 +278,7 @@ def _of_a_sweep(model, X, name):
 
 
 def _over_the_wire(n_bytes):
-    """Seconds a byte from process to process, and seconds of a round of next to no work."""
+    """Seconds per byte from process to process, and seconds of a round of next to no work."""
     with cluster_of(2) as client:
         addresses = sorted(client.scheduler_info()["workers"])
         seconds = []
@@ -295,7 +295,7 @@ def _over_the_wire(n_bytes):
 
 
 class Cost(NamedTuple):
-    """Seconds of a fit of so many tokens on so many workers, in its parts."""
+    """Seconds of a fit of this many tokens on this many workers, in its parts."""
 
     encoding: float  # reading and laying out, once
     # A round: what workers compute, what goes over the wire, what the leader does alone.
@@ -309,7 +309,7 @@ class Cost(NamedTuple):
         return self.computing + self.moving + self.leading
 
 
-# Bytes a second of the network that the model assumes: 10 Gbit/s, two thirds of it of use.
+# Bytes per second of the network that the model assumes: 10 Gbit/s, two thirds of it of use.
 NETWORK = 0.8e9
 # Seconds that the scheduler takes for the tasks of a shard.
 TASK = 1e-3
@@ -357,7 +357,7 @@ def _shard_tables(found):
     both = {}
     for name, title, scale in (
         ("accuracies", "Accuracy of the tags learned, %: mean (deviation over starts)", 100),
-        ("perplexities", "Perplexity a token of the sentences left out", 1),
+        ("perplexities", "Perplexity per token of the sentences left out", 1),
     ):
         rows = [
             [

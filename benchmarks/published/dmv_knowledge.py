@@ -70,8 +70,8 @@ ABLATION = {
     f"without {kind}": known(*(other for other in KINDS if other != kind)) for kind in KINDS
 }
 ABLATION["without leaves and rules"] = known(*KINDS[2:])
-ABLATION |= {f"rules: {x} in place of 5": changed("rules", x) for x in (20, 100)}
-ABLATION |= {f"leaves: {x} in place of 0.01": changed("leaves", x) for x in (0.1, 0.001)}
+ABLATION |= {f"rules: {x} instead of 5": changed("rules", x) for x in (20, 100)}
+ABLATION |= {f"leaves: {x} instead of 0.01": changed("leaves", x) for x in (0.1, 0.001)}
 
 
 def part(name, settings):
@@ -107,7 +107,7 @@ def part(name, settings):
 
 
 def accuracy(model, arc_weights, tags, gold):
-    """Shares of right heads of a model that is told so much."""
+    """Shares of right heads of a model that knows so much."""
     settings = {"arc_weights": arc_weights, "vocabulary": vocabulary_of(tags)}
     settings["handle_unknown"] = "error"
     if not isinstance(model, GibbsDMV):
@@ -137,7 +137,7 @@ def of_gold_heads(tags, gold):
 
 
 def scores(gold, found):
-    """Directed accuracy on sentences of up to so many words."""
+    """Directed accuracy on sentences of up to this many words."""
     shares = []
     for limit in SCORED:
         chosen = [i for i, heads in enumerate(gold) if len(heads) <= limit]

@@ -99,7 +99,7 @@ def tables(results):
         )
     header = ["", "sweeps", "accuracy, %", "arrived at sweep", "after seconds", "seconds, all"]
     title = "When the mean is within 0.2 points of its last value (processor seconds)"
-    return tables | {"arrival": Table([*header, "ms a sweep"], lines, title)}
+    return tables | {"arrival": Table([*header, "ms per sweep"], lines, title)}
 
 
 def _at(found, shown):

@@ -165,7 +165,7 @@ def tables(results):
             np.mean([np.mean(of[n]["seconds"]) for of in found["models"][rules].values()])
             for rules, n in columns
         ]
-        lines.append(["seconds a fit, mean", *(f"{seconds:.1f}" for seconds in of_all)])
+        lines.append(["seconds per fit, mean", *(f"{seconds:.1f}" for seconds in of_all)])
         title = (
             f"{found['n_sentences']:,} sentences of up to {found['longest']} words: F1 of brackets "
             f"in %, by symbols and rules; left-branching {100 * found['left']:.1f}, "

@@ -134,7 +134,7 @@ def parted(tree):
 
 
 def scored(model, data, undo=None):
-    """Precision, recall, F1, exact match of a fitted model's parses, and sentences a second."""
+    """Precision, recall, F1, exact match of a fitted model's parses, and sentences per second."""
     begin = thread_time()
     found = model.predict([tree.leaves() for tree in data.test])
     seconds = thread_time() - begin
@@ -160,7 +160,7 @@ def reading_seconds(data):
 
 
 def by_subtypes(n_subtypes, settings):
-    """All models with so many subtypes, from all starts.
+    """All models with this many subtypes, from all starts.
 
     `n_subtypes`: a key of `SIZES`.
     """
@@ -306,7 +306,7 @@ def _prices(sizes):
         parsed = spread([one["sentences_a_second"] for one in runs]).mean
         return f"{sweep:.2f}, {parsed:.0f}"
 
-    return _by_model(sizes, "Seconds a sweep, sentences parsed a second; one core", cell)
+    return _by_model(sizes, "Seconds per sweep, sentences parsed per second; one core", cell)
 
 
 def _split_merge(results):
@@ -325,7 +325,7 @@ def _split_merge(results):
             chosen = f"{found['parameter']} {found['chosen']}"
             lines.append([name.upper(), tried, chosen, *scores, total, *price])
     header = ["", "F1, development", "chosen", "precision", "recall", "F1", "exact"]
-    header += ["subtypes in all", "seconds a fit", "sentences a second"]
+    header += ["subtypes in all", "seconds per fit", "sentences per second"]
     return Table(header, lines, "Split-merge, in per cent")
 
 

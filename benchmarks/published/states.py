@@ -21,7 +21,7 @@ from sklearn_cvb import CVBHMM, HDP, VBHMM, GibbsHMM
 from sklearn_cvb.datasets import fetch_alice
 
 MODELS = {"VB": VBHMM, "CVB": CVBHMM, "Gibbs": GibbsHMM}
-# The chains have four states or ten; so many are at hand.
+# The chains have four states or ten; this many are at hand.
 MOST = 20
 
 

@@ -104,7 +104,7 @@ def brown(settings, weights=False):
 
 
 def choice_by_size(settings):
-    """alpha and beta of VB and both CVBs chosen anew at every size, and what they reach."""
+    """alpha and beta of VB and both CVBs chosen again at every size, and what they reach."""
     plan, search = Plan(SWEEPS, 10), SEARCH._replace(folds=1)
     names, sizes = CHOSEN_BY_SIZE, [int(name) for name in ROWS]
     if settings.quick:
@@ -187,7 +187,7 @@ def _concentrations(methods):
 
 
 def _by_size(sizes):
-    """Chosen anew for each size: the pair, and the accuracy."""
+    """Chosen again for each size: the pair, and the accuracy."""
     lines = []
     for n, found in sizes.items():
         cells = [

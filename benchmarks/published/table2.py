@@ -16,7 +16,7 @@ from benchmarks.published.taggers import (
 from benchmarks.published.text import described, first_sentences
 from sklearn_cvb.demo.published import published_accuracies
 
-# The paper's dictionary: tags a token, ambiguous tokens in per cent.
+# The paper's dictionary: tags per token, ambiguous tokens in per cent.
 PUBLISHED_AMBIGUITY = {1: (2.3, 54), 2: (7.8, 63), 3: (10.8, 66), 5: (14.9, 71), 10: (20.8, 77)}
 SEARCH = Search((1.0,), CONCENTRATIONS, 4, 25, 50)
 QUICK_SEARCH = Search((1.0,), (0.03, 0.3), 1, 10, 20)
@@ -50,7 +50,7 @@ def tables(results):
 
 def _accuracies(rows):
     titles = [method.title for method in METHODS.values()]
-    header = ["d", "", "tags a token", "ambiguous, %", *titles]
+    header = ["d", "", "tags per token", "ambiguous, %", *titles]
     lines = []
     for min_count, found in rows.items():
         text, methods = found["text"], found["methods"]

@@ -28,7 +28,7 @@ def _run(*arguments):
 
 
 def _measurement(ratios, **changes):
-    figures = {"ours": [2.0] * len(ratios), "peer": [9.0], "unit": "ns a token", "note": "so so"}
+    figures = {"ours": [2.0] * len(ratios), "peer": [9.0], "unit": "ns per token", "note": "so so"}
     return figures | {"ratios": ratios} | changes
 
 
@@ -72,7 +72,7 @@ def test_quick_row_against_hmmlearn(tmp_path):
         pairs = zip(row["ours"], row["peer"], strict=True)
         assert row["ratios"] == [pytest.approx(b / a) for a, b in pairs]
         assert len(row["ratios"]) == 2
-    assert "45.0 tags a token" in dense["note"]
+    assert "45.0 tags per token" in dense["note"]
     assert "hmmlearn has no dictionary" in dictionary["note"]
 
 
@@ -115,7 +115,7 @@ def test_ratio_is_the_median_of_the_pairs_ratios(monkeypatch):
     assert faster.ratios == [pytest.approx(value) for value in (4, 5, 2.25)]
     assert spread_of(faster.ratios).median == pytest.approx(4)
     assert faster.ours == [pytest.approx(value) for value in (1, 2, 4)]
-    assert faster.note == "as is; 2.5 tags a token; 4 ns on the wall"
+    assert faster.note == "as is; 2.5 tags per token; 4 ns on the wall"
     slower = cases.sweeps_against(Ours(), None, settings, False, peer_tokens=500)
     assert slower.ratios == [pytest.approx(value) for value in (1 / 8, 1 / 10, 4 / 18)]
 
@@ -180,7 +180,7 @@ def test_tables_show_figures_targets_and_notes():
         "left_out": ["one row: left out"],
     }
     page = markdown(results)
-    line = "| 2 ns a token | 9 ns a token | 12.3x (11, 1,400x) | ≥ 12x | ≥ 30x | yes |"
+    line = "| 2 ns per token | 9 ns per token | 12.3x (11, 1,400x) | ≥ 12x | ≥ 30x | yes |"
     assert line.replace("1,400x", "1,400") in page
     assert "some text" in page
     assert "- EM, K=45, against hmmlearn: so so" in page

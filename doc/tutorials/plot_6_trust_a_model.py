@@ -61,13 +61,14 @@ print(f"the same state in {one_to_one_accuracy(model.labels_, other.labels_):.1%
 #
 # Gibbs sampling makes no approximation; it only takes long. Several chains tell whether they have
 # arrived: an R-hat of 1.01 or less, and some hundred effective draws.
-# A count that never changes has no R-hat.
+# A count that never changes has neither.
 
 from sklearn_cvb import GibbsHMM
 
 sampler = GibbsHMM(3, n_init=4, max_iter=2000, update="parameter", **settings).fit(X)
 for name, found in sampler.convergence().items():
-    print(f"{name:12} R-hat {found.r_hat:.3f}, worth {found.effective_sample_size:.0f} draws")
+    size = found.effective_sample_size
+    print(f"{name:12} R-hat {found.r_hat:.3f}, effective sample size {size:.0f}" * (size > 0))
 
 # %%
 # How wide are the intervals?
@@ -99,7 +100,7 @@ legend = ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1))
 # Would it draw data like mine?
 # -----------------------------
 #
-# Pick something that the model was not told to match, compute it on the data, and on data that the
+# Pick something that the model was not fitted to, compute it on the data, and on data that the
 # model draws. Here: how often a symbol comes twice in a row.
 
 from sklearn_cvb.metrics import simulated_check

@@ -116,5 +116,5 @@ def _fit_before(job: FitJob[ModelT]) -> Fit | None:
         return None
     before = job.previous_fit
     state = job.algorithm.rebase(before.state, job.algorithm.model_of(job.model, before.state))
-    # Sweeps are counted anew.
+    # Sweeps are counted again.
     return None if state is None else Fit(state, [], False, randomness=before.randomness)

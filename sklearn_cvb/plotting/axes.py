@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # Inches: new figures are as wide as a column of text, so that letters have one size in all.
 WIDTH = 6.4
-# So many letters of tick labels fit an inch.
+# This many letters of tick labels fit an inch.
 _LETTERS_PER_INCH = 11
 # Shares below half a per cent have no number in a table.
 _SMALLEST_SHARE = 0.005

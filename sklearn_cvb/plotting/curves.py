@@ -34,7 +34,7 @@ def plot_accuracy(curves: Mapping[str, Any], ax: Axes | None = None) -> Axes:
 
     See Also
     --------
-    plot_history : Objective by sweep of a fitted estimator.
+    plot_history : What a fitted estimator reported after each sweep.
 
     Examples
     --------
@@ -71,7 +71,8 @@ def plot_history(estimator: Any, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     estimator : fitted estimator
-        With `history_`: the objective of EM, VB and Gibbs, the monitor of CVB.
+        With `history_`: log-likelihood (EM), lower bound (VB), leave-one-out score (CVB) or log
+        joint probability (Gibbs), as the axis says.
     ax : matplotlib.axes.Axes, default=None
         Where to draw; None for new axes.
 
@@ -206,8 +207,7 @@ def plot_components(selection: ComponentSelection, axes: Any = None) -> np.ndarr
 
 def _describe_sweeps(ax: Axes, estimator: Any) -> None:
     ax.xaxis.get_major_locator().set_params(integer=True)
-    is_total = estimator._algorithm().is_total
     ax.set_xlabel("sweeps")
-    ax.set_ylabel("objective (nats)" if is_total else "mean log normaliser (nats per token)")
+    ax.set_ylabel(estimator._algorithm().title_of_history)
     ax.set_title(type(estimator).__name__)
     ax.grid(alpha=0.3)

@@ -186,7 +186,7 @@ class InBatches(Batches, BaseModel):
             if not are_same(value, now[key]):
                 raise InvalidParameterError(
                     f"{key} has changed since the first call or fit, and with it what the counts "
-                    "mean: set it back, or begin anew with fit"
+                    "mean: set it back, or begin again with fit"
                 )
 
     def _learned_priors(self) -> list[str]:

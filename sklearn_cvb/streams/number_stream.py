@@ -48,7 +48,7 @@ def numbers_again(
     if settings_of(asked) != before.settings:
         raise InvalidParameterError(
             "emission or durations have changed since the first call or fit, and with them what "
-            "the statistics mean: set them back, or begin anew with fit"
+            "the statistics mean: set them back, or begin again with fit"
         )
     given, observations, _, _ = observation.read_new(learned, X)
     n_units = given.n_sequences if before.is_table else int(given.starts[-1])

@@ -25,7 +25,7 @@ from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.treebank.binarise import Treebank
 from sklearn_cvb.treebank.parameters import AnnotatedWeights, TreebankLayout
 
-# From so many numbers on shares are kept with half the digits.
+# From this many numbers on shares are kept with half the digits.
 _MANY = 40_000_000
 
 
@@ -138,7 +138,7 @@ def leave_out_sweep(
 
 
 def sum_shares(shares: AnnotatedShares, layout: TreebankLayout, trees: ObservedTrees) -> np.ndarray:
-    """Counts of all trees from what each adds, summed anew: updates leave rounding errors."""
+    """Counts of all trees from what each adds, summed again: updates leave rounding errors."""
     n_cells, n_rows = int(layout.rules.first[-1]), len(layout.sizes)
     log_scale = np.zeros(len(layout.blocks.first))
     tally = AnnotatedTally(np.zeros(n_cells), np.zeros(n_rows), 0.0, np.zeros(n_rows), log_scale)
@@ -202,7 +202,7 @@ def _infer_in_logs(
 # A node at a time is left out: distributions of nodes over subtypes, their sweeps and their score
 
 
-# Shares of so many nodes at a time are written to score trees.
+# Shares of this many nodes at a time are written to score trees.
 _PIECE = 20_000
 
 

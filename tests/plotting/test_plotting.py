@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 from sklearn.exceptions import NotFittedError
 
-from sklearn_cvb import CVBHMM, VBHMM, VBHMMTagger
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, VBHMMTagger
+from sklearn_cvb.display import ModelSummary
 from sklearn_cvb.metrics.simulation import SimulatedCheck
 from sklearn_cvb.plotting import (
     hinton,
@@ -60,14 +61,23 @@ def test_legend_names_the_curves_beside_the_axes(axes):
     assert not legend.get_window_extent().overlaps(axes.get_window_extent())
 
 
-@pytest.mark.parametrize(("model", "unit"), [(VBHMM, "(nats)"), (CVBHMM, "nats per token")])
-def test_history_is_drawn_by_sweep_with_its_unit(model, unit):
-    model = model(random_state=0, max_iter=7, tol=0).fit(X)
+@pytest.mark.parametrize(
+    ("model", "title"),
+    [
+        (EMHMM, "log-likelihood + log prior (nats)"),
+        (VBHMM, "lower bound (nats)"),
+        (CVBHMM, "leave-one-out score (nats per token)"),
+        (GibbsHMM, "log joint probability (nats)"),
+    ],
+)
+def test_history_is_drawn_by_sweep_and_named(model, title):
+    model = model(random_state=0, max_iter=7).fit(X)
+    assert title in ModelSummary(model)._repr_html_()
     ax = plot_history(model)
     (line,) = ax.get_lines()
-    np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 8))
+    np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 1 + len(model.history_)))
     np.testing.assert_array_equal(line.get_ydata(), model.history_)
-    assert unit in ax.get_ylabel()
+    assert ax.get_ylabel() == title
     assert ax.get_title() == type(model).__name__
 
 

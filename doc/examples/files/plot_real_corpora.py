@@ -21,7 +21,7 @@ accuracies = {
 
 # %%
 # One of the two updates of CVB is ahead at every size. A thousand sentences are enough: more raw
-# text does not make better tags here, as each slip of the dictionary then has more uses.
+# text does not make better tags here, as each wrong tag of the dictionary then has more uses.
 
 fig, ax = plt.subplots(layout="constrained")
 for (name, values), marker in zip(accuracies.items(), "os^vD", strict=True):

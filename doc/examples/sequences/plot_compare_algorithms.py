@@ -40,7 +40,7 @@ curves = {
     for name, model in models.items()
 }
 bits = bits_per_token(models["CVB"].score_samples(X_test), lengths)
-print(f"CVB after {sizes[-1]} sequences: {bits:.2f} bits a symbol")
+print(f"CVB after {sizes[-1]} sequences: {bits:.2f} bits per symbol")
 
 # %%
 # With little data EM is sure of what it has seen by chance, and pays for it: where a point of EM is
