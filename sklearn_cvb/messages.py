@@ -20,11 +20,6 @@ _PASSED_OVER = tuple(
 )
 
 
-def shows_lines(verbose: int) -> bool:
-    """Whether lines on the standard error are asked for, or seen on a terminal."""
-    return bool(verbose) or (sys.stderr is not None and sys.stderr.isatty())
-
-
 def warn(messages: Iterable[str], category: type[Warning] = UserWarning) -> None:
     """Warn of what the user is to know; the line that is named is the caller's."""
     for message in messages:
