@@ -1,6 +1,5 @@
-"""How costs grow: with states, tokens, vocabulary, ambiguity, threads; memory with tokens."""
+"""How costs grow: with states, tokens, vocabulary, ambiguity; memory with tokens."""
 
-import os
 from statistics import median
 from typing import NamedTuple
 
@@ -17,16 +16,14 @@ from benchmarks.models import (
     tagger_sweep,
 )
 from benchmarks.text import read
-from benchmarks.threads import fit_on, wait_for_a_core
 from benchmarks.timing import isolated, sample, warmed_up
 from sklearn_cvb import tag_dictionary_from
+from sklearn_cvb.plotting import algorithm_colours
 
 _LENGTH = 20
 _SAMPLES = 5
 # hmmlearn is timed up to this many states, and on this many tokens.
 _PEER_STATES, _PEER_TOKENS = 128, 2000
-# Fits on threads wait this many seconds for a machine that does nothing else.
-_PATIENCE = 120.0
 
 
 class Curve(NamedTuple):
@@ -121,36 +118,6 @@ def ambiguity(settings):
     return Curve("Partial dictionaries", "tags per token", "ns per token and sweep", lines)
 
 
-def threads(settings):
-    """How much faster four restarts are on more threads: whole fits, on the wall."""
-    text = read(settings, "journal")
-    text = text.head(100 if settings.quick else 3000)
-    legal = tag_dictionary_from(text.X, text.y, weights=False)
-    fits = {
-        "EM, K=45": (DENSE["EM"](N_STATES), 50),
-        "CVB sequence, K=45": (DENSE["CVB sequence"](N_STATES), 5),
-        "CVB sequence, dictionary": (TAGGERS["CVB sequence"](legal), 200),
-        "Gibbs, dictionary": (TAGGERS["Gibbs"](legal), 500),
-    }
-    patience = 0.0 if settings.quick else _PATIENCE
-    counts = [n for n in (1, 2, 4) if n <= (os.cpu_count() or 1)]
-    lines, available = {}, []
-    for label, (estimator, n_sweeps) in fits.items():
-        runs = [fit_on(n, estimator, text.X, 4, 2 if settings.quick else n_sweeps) for n in counts]
-        runs[0]()
-        rounds = []
-        for _ in range(_SAMPLES):
-            gain, waited = wait_for_a_core(patience)
-            patience -= waited
-            available.append(gain)
-            rounds.append([sample(run).wall for run in runs])
-        gains = [median(times[0] / times[i] for times in rounds) for i in range(len(counts))]
-        lines[label] = list(zip(counts, gains, strict=True))
-    # What the machine had to give: other programs may be using it.
-    lines["matrix products"] = [(1, 1.0), (2, median(available))]
-    return Curve("Four restarts", "threads", "times faster than one thread", lines, "")
-
-
 def memory(settings):
     """Peak bytes per token against the size of the corpus, with a dictionary."""
     sizes = (1000, 2000) if settings.quick else (10**4, 10**5, 10**6, 10**7)
@@ -158,7 +125,7 @@ def memory(settings):
     for name in ("EM",) if settings.quick else ("EM", "CVB sequence", "CVB token", "Gibbs"):
         runs = [isolated(f"peak/{name}/journal/{size}", settings) for size in sizes]
         lines[name] = [(run["tokens"], run["traced"]) for run in runs]
-    return Curve("With a dictionary, X apart", "tokens", "peak bytes per token", lines, "x")
+    return Curve("With a dictionary, X not counted", "tokens", "peak bytes per token", lines, "x")
 
 
 def grammar_length(settings):
@@ -178,7 +145,6 @@ CURVES = {
         tokens,
         vocabulary,
         ambiguity,
-        threads,
         memory,
         grammar_length,
         grammar_states,
@@ -193,9 +159,12 @@ def draw(curve, path):
 
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()
-    for marker, (label, points) in zip("osD^vPX*", curve.lines.items(), strict=False):
+    colours = algorithm_colours(curve.lines)
+    for marker, colour, (label, points) in zip(
+        "osD^vPX*", colours, curve.lines.items(), strict=False
+    ):
         x, y = zip(*points, strict=True)
-        axes.plot(x, y, label=label, marker=marker, markersize=4, linewidth=1.3)
+        axes.plot(x, y, label=label, color=colour, marker=marker, markersize=4, linewidth=1.3)
     if "x" in curve.logarithmic:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:,.0f}")

@@ -18,6 +18,7 @@ from benchmarks.published.beal import maximum_likelihood, mean_with_strength
 from benchmarks.published.tables import Table
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples, Symbols
 from sklearn_cvb.datasets import fetch_alice
+from sklearn_cvb.plotting import algorithm_colours
 
 METHODS = ("ML", "MAP", "VB", "CVB", "Gibbs")
 # What is measured of each run.
@@ -308,12 +309,13 @@ def _draw_panel(ax, panel, what):
     """Median curve and a dot for each run, by method; values evenly spaced."""
     places = np.arange(len(panel["values"]))
     scale = 100 if what == RATE else 1
+    colours = algorithm_colours(METHODS)
     for index, method in enumerate(METHODS):
         runs = panel["methods"][method]
         curve = scale * np.array([median(of_value, what) for of_value in runs])
         if np.isnan(curve).all():
             continue
-        color, shift = f"C{index}", 0.06 * (index - 2)
+        color, shift = colours[index], 0.06 * (index - 2)
         ax.plot(places + shift, curve, color=color, linewidth=1.3, label=method)
         for place, of_value in zip(places, runs, strict=True):
             dots = [scale * one[what] for one in of_value if one[what] is not None]

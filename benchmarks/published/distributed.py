@@ -443,27 +443,4 @@ def _cost_tables(found):
 
 
 def draw(results, folder):
-    """Accuracy by rounds, a line for each number of shards."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    if "shards" not in results:
-        return
-    found = results["shards"]
-    panels = list(dict.fromkeys((row["corpus"], row["condition"]) for row in found["rows"]))
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=(3.2 * len(panels), 2.8), squeeze=False, layout="constrained"
-    )
-    for axis, (corpus, condition) in zip(axes[0], panels, strict=True):
-        for row in found["rows"]:
-            if (row["corpus"], row["condition"]) == (corpus, condition):
-                means = [100 * np.mean(values) for values in row["accuracies"]]
-                axis.plot(found["rounds"], means, marker=".", label=f"{row['shards']}")
-        axis.set_title(f"{TITLES[corpus]}, {condition}", fontsize=9)
-        axis.set_xlabel("rounds")
-    axes[0, 0].set_ylabel("% of tokens right")
-    axes[0, 0].legend(title="shards", fontsize=7)
-    figure.savefig(folder / "distributed_shards.png", dpi=120)
-    plt.close(figure)
+    """No pictures."""

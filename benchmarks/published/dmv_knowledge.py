@@ -12,6 +12,7 @@ from sklearn_cvb.datasets import read_dependencies
 from sklearn_cvb.datasets.corpora import corpus_folder
 from sklearn_cvb.dependency.arc_weights import PRESETS
 from sklearn_cvb.metrics import directed_accuracy
+from sklearn_cvb.plotting import algorithm_colours
 
 # Title, and the file's name before the part.
 TREEBANKS = {
@@ -196,9 +197,11 @@ def draw_ladder(results, folder):
     places = range(len(LADDER))
     for panel, name in zip(panels, names, strict=True):
         found = results[name]
-        for (model, steps), marker in zip(found["ladder"].items(), "os^Dv", strict=False):
+        colours = algorithm_colours(found["ladder"])
+        lines = zip(found["ladder"].items(), "os^Dv", colours, strict=False)
+        for (model, steps), marker, colour in lines:
             values = [100 * steps[step][0] for step in LADDER]
-            panel.plot(places, values, marker=marker, markersize=5, label=model)
+            panel.plot(places, values, marker=marker, markersize=5, label=model, color=colour)
         for style, title, share in (
             ("--", "learned from gold heads", found["gold"][0]),
             (":", "the next word", found["baselines"]["head is the next word"][0]),

@@ -14,6 +14,7 @@ from benchmarks.published.tables import Table, plus_minus, spread
 from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, SplitAndMerge, VBLatentPCFG
 from sklearn_cvb.datasets import fetch_treebank_trees
 from sklearn_cvb.metrics import bracket_scores
+from sklearn_cvb.plotting import algorithm_colours
 
 # Table 1 of the paper: precision, recall, F1, exact match of section 23, two subtypes.
 PUBLISHED = {
@@ -349,10 +350,12 @@ def draw(results, folder):
         return
     figure = Figure(figsize=(7.6, 4.2), layout="constrained")
     panel = figure.subplots()
-    for index, name in enumerate(_names(sizes)):
+    names = _names(sizes)
+    colours = algorithm_colours(MODELS[name].title for name in names)
+    for marker, colour, name in zip("os^vDP", colours, names, strict=False):
         of = {n: found["models"][name] for n, found in sizes.items() if name in found["models"]}
         points = [spread([100 * one["f1"] for one in runs]) for runs in of.values()]
-        style = {"marker": "os^vDP"[index], "ms": 4, "lw": 1.2, "capsize": 2, "color": f"C{index}"}
+        style = {"marker": marker, "ms": 4, "lw": 1.2, "capsize": 2, "color": colour}
         means, deviations, _ = zip(*points, strict=True)
         panel.errorbar(list(of), means, deviations, label=MODELS[name].title, **style)
     for index, name in enumerate(SPLIT_MERGE):

@@ -194,24 +194,4 @@ def _cell(one):
 
 
 def draw(results, folder):
-    """Held-out log probability by seconds."""
-    from matplotlib.figure import Figure
-
-    names = [name for name in TITLES if name in results]
-    if not names:
-        return
-    figure = Figure(figsize=(3.0 * len(names) + 1.4, 3.4), layout="constrained")
-    panels = figure.subplots(1, len(names), squeeze=False)[0]
-    for panel, name in zip(panels, names, strict=True):
-        for way, values in results[name]["found"].items():
-            points = [values[key] for key in values if key[-1] != "p"]
-            style = {"color": "tab:red" if way.startswith("C") else "tab:green", "marker": "."}
-            seconds = [point["seconds"] for point in points]
-            nats = [np.mean(point["nats"]) for point in points]
-            panel.plot(seconds, nats, "-" if way.endswith("steps") else "--", label=way, **style)
-        panel.set(xscale="log", title=TITLES[name], xlabel="seconds")
-        panel.grid(alpha=0.3)
-    panels[0].set_ylabel("held-out nats per step")
-    lines = panels[0].get_legend_handles_labels()
-    figure.legend(*lines, loc="outside right upper", frameon=False)
-    figure.savefig(folder / "streams.png", dpi=110)
+    """No pictures."""

@@ -190,6 +190,28 @@ def test_tables_show_figures_targets_and_notes():
     assert json.loads(json.dumps(results)) == results
 
 
+def test_notes_that_rows_share_are_said_once_and_algorithms_stand_side_by_side():
+    from benchmarks.published.tables import Table
+    from benchmarks.table import by_algorithm, notes
+
+    rows = [{"title": f"row {i}", "note": "100,000 steps of 4"} for i in range(4)]
+    other = {"title": "import", "note": "byte code cached"}
+    assert notes([*rows, other, other | {"note": ""}]) == [
+        "import: byte code cached",
+        "4 rows that are not named here: 100,000 steps of 4",
+    ]
+    assert notes(rows[:3]) == [f"row {i}: 100,000 steps of 4" for i in range(3)]
+    assert notes([]) == []
+    series = [
+        [f"{name}, 8 states, Gamma, one series", "", "", f"{i}x (1, 9)"]
+        for i, name in enumerate(("EM", "VB", "CVB"))
+    ]
+    alone = [["EM, 8 states, Poisson, against hmmlearn", "", "", "7x"], ["Import", "", "", "2x"]]
+    left, beside = by_algorithm(Table(["what", "ours", "peer", "ratio"], [*series, *alone]))
+    assert left.rows == alone
+    assert beside.rows == [["8 states, Gamma, one series", "0x", "1x", "2x"]]
+
+
 def test_page_takes_the_figures_between_its_marks(tmp_path):
     from benchmarks.page import BEGIN, END, update
     from benchmarks.table import machine, record

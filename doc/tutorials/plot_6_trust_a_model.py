@@ -79,6 +79,8 @@ for name, found in sampler.convergence().items():
 # they are calibrated, and nearer to those of the sampler (:doc:`/uncertainty`).
 
 vb = relabel(model, match_states(Z, model.labels_))
+from sklearn_cvb.plotting import algorithm_colours
+
 gibbs = relabel(sampler, match_states(Z, sampler.labels_))
 intervals = {
     "VB, mean field": vb.credible_intervals(level=0.9, method="mean field"),
@@ -86,10 +88,11 @@ intervals = {
     "Gibbs": gibbs.credible_intervals(level=0.9),
 }
 fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+colours = algorithm_colours(intervals)
 for shift, (name, found) in enumerate(intervals.items()):
     lower, upper = found.transition
     places = np.arange(9) + 0.2 * shift - 0.2
-    ax.vlines(places, lower.ravel(), upper.ravel(), color=f"C{shift}", lw=3, label=name)
+    ax.vlines(places, lower.ravel(), upper.ravel(), color=colours[shift], lw=3, label=name)
 ax.plot(range(9), transmat.ravel(), "k_", ms=14, label="truth")
 steps = [f"{i}→{j}" for i in range(3) for j in range(3)]
 ax.set_xticks(range(9), labels=steps)

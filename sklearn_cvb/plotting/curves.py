@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sklearn_cvb.plotting.axes import axes_or_new, legend_beside, panels
+from sklearn_cvb.plotting.axes import algorithm_colours, axes_or_new, legend_beside, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,11 +46,13 @@ def plot_accuracy(curves: Mapping[str, Any], ax: Axes | None = None) -> Axes:
     ['EM', 'VB']
     """
     ax = axes_or_new(ax)
+    colours = algorithm_colours(curves)
     for index, (name, (sweeps, accuracies)) in enumerate(curves.items()):
         ax.plot(
             sweeps,
             100 * np.asarray(accuracies, dtype=float),
             label=name,
+            color=colours[index],
             marker=_MARKERS[index % len(_MARKERS)],
             markersize=3.5,
             linewidth=1.2,
@@ -101,7 +103,8 @@ def plot_history(estimator: Any, ax: Axes | None = None) -> Axes:
     check_is_fitted(estimator, "history_")
     ax = axes_or_new(ax)
     history = np.asarray(estimator.history_, dtype=float)
-    ax.plot(np.arange(1, len(history) + 1), history, linewidth=1.2)
+    (colour,) = algorithm_colours([type(estimator).__name__])
+    ax.plot(np.arange(1, len(history) + 1), history, linewidth=1.2, color=colour)
     _describe_sweeps(ax, estimator)
     return ax
 
@@ -145,12 +148,13 @@ def plot_restarts(estimator: Any, ax: Axes | None = None) -> Axes:
     # The first of the others stands for all of them in the legend.
     labels = dict.fromkeys(others, "_nolegend_") | dict.fromkeys(others[:1], "other restarts")
     labels[best] = f"kept: restart {best}"
+    (colour,) = algorithm_colours([type(estimator).__name__])
     for index in [*others, best]:
         history = np.asarray(estimator.restart_histories_[index], dtype=float)
         ax.plot(
             np.arange(1, len(history) + 1),
             history,
-            color="C0" if index == best else "0.6",
+            color=colour if index == best else "0.6",
             linewidth=1.8 if index == best else 0.9,
             marker="o",
             markersize=4,

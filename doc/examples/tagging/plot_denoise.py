@@ -1,6 +1,6 @@
 """
 What do wrong tags in a dictionary cost?
-===================================
+========================================
 
 A dictionary of all tags that a word ever had lists every mistake of its annotators as a legal tag:
 "the" as an adjective. Generated English (:func:`~sklearn_cvb.datasets.make_pocket_english`) has
