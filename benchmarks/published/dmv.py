@@ -161,8 +161,8 @@ def tables(results):
     names = [name for name in TREEBANKS if name in results]
     found = {
         f"{name}_{measure}": _table(results[name], TREEBANKS[name][0], measure)
-        for name in names
         for measure in MEASURES
+        for name in names
     }
     if names:
         found["tags"] = _classes_table(names)
