@@ -218,7 +218,7 @@ def _rounds(client, name, model, X):
 
 
 def constants(settings):
-    """What each part of a fit costs: seconds a token, a cell, a byte.
+    """What each part of a fit costs: seconds per token, a cell, a byte.
 
     Returns processor seconds: ``"read"`` and ``"lay_out"`` a token; ``"sweep"`` a token and round
     of CVB with a dictionary, ``"dense"`` of VB with 20 states; ``"add"`` and ``"maximise"`` a cell.
@@ -278,7 +278,7 @@ def _of_a_sweep(model, X, name):
 
 
 def _over_the_wire(n_bytes):
-    """Seconds a byte from process to process, and seconds of a round of next to no work."""
+    """Seconds per byte from process to process, and seconds of a round of next to no work."""
     with cluster_of(2) as client:
         addresses = sorted(client.scheduler_info()["workers"])
         seconds = []
@@ -295,7 +295,7 @@ def _over_the_wire(n_bytes):
 
 
 class Cost(NamedTuple):
-    """Seconds of a fit of so many tokens on so many workers, in its parts."""
+    """Seconds of a fit of this many tokens on this many workers, in its parts."""
 
     encoding: float  # reading and laying out, once
     # A round: what workers compute, what goes over the wire, what the leader does alone.
@@ -309,7 +309,7 @@ class Cost(NamedTuple):
         return self.computing + self.moving + self.leading
 
 
-# Bytes a second of the network that the model assumes: 10 Gbit/s, two thirds of it of use.
+# Bytes per second of the network that the model assumes: 10 Gbit/s, two thirds of it of use.
 NETWORK = 0.8e9
 # Seconds that the scheduler takes for the tasks of a shard.
 TASK = 1e-3
@@ -357,7 +357,7 @@ def _shard_tables(found):
     both = {}
     for name, title, scale in (
         ("accuracies", "Accuracy of the tags learned, %: mean (deviation over starts)", 100),
-        ("perplexities", "Perplexity a token of the sentences left out", 1),
+        ("perplexities", "Perplexity per token of the sentences left out", 1),
     ):
         rows = [
             [
@@ -443,27 +443,4 @@ def _cost_tables(found):
 
 
 def draw(results, folder):
-    """Accuracy by rounds, a line for each number of shards."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    if "shards" not in results:
-        return
-    found = results["shards"]
-    panels = list(dict.fromkeys((row["corpus"], row["condition"]) for row in found["rows"]))
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=(3.2 * len(panels), 2.8), squeeze=False, layout="constrained"
-    )
-    for axis, (corpus, condition) in zip(axes[0], panels, strict=True):
-        for row in found["rows"]:
-            if (row["corpus"], row["condition"]) == (corpus, condition):
-                means = [100 * np.mean(values) for values in row["accuracies"]]
-                axis.plot(found["rounds"], means, marker=".", label=f"{row['shards']}")
-        axis.set_title(f"{TITLES[corpus]}, {condition}", fontsize=9)
-        axis.set_xlabel("rounds")
-    axes[0, 0].set_ylabel("% of tokens right")
-    axes[0, 0].legend(title="shards", fontsize=7)
-    figure.savefig(folder / "distributed_shards.png", dpi=120)
-    plt.close(figure)
+    """No pictures."""

@@ -23,11 +23,11 @@ from sklearn_cvb.learning.dirichlet import FIXED_MASS, draw_rows
 N_STRUCTURES, N_RUNS, N_SWEEPS, N_KEPT = 20, 40, 3, 1
 # A direction of which less than this share is known is as if so much were.
 _LEAST_KNOWN = 0.02
-# Above so many cells and drawn counts only the directions that miss most are sought, so many.
+# Above this many cells and drawn counts only the directions that miss most are sought, this many.
 _DENSE, _N_DIRECTIONS = 1500, 200
 # Relative steps of numerical derivatives, and a share of what is missing that is rounding.
 _STEP, _ROUNDING = 1e-4, 1e-12
-# So many cells have exact derivatives.
+# This many cells have exact derivatives.
 _FEW_CELLS = 300
 
 

@@ -98,8 +98,8 @@ class PosteriorIntervals(TrainingSequences):
             None is "samples" for samplers, "calibrated" where the data are at hand, else "mean
             field" with a warning.
         n_draws : int, default=40
-            How many `draws` there are: so many short runs of "calibrated", at most so many of the
-            samples. ArviZ's criteria want hundreds.
+            How many `draws` there are: this many short runs of "calibrated", at most this many of
+            the samples. ArviZ's criteria want hundreds.
         n_jobs : int or None, default=None
             Threads that make the short runs; the result does not depend on it.
         random_state : int, RandomState or None, default=None

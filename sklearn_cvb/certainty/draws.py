@@ -155,7 +155,7 @@ def draws_of_samples(
     n_draws: int,
     rng: np.random.Generator,
 ) -> Draws:
-    """Parameters drawn given kept samples of a chain, evenly spaced, at most so many."""
+    """Parameters drawn given kept samples of a chain, evenly spaced, at most this many."""
     n_kept, family = learned.extra.samples.n_kept, getattr(learned.extra.numeric, "family", None)
     every = -(-n_kept // n_draws)
     posteriors = tuple(islice(samples, every - 1, None, every))
@@ -187,7 +187,7 @@ def calibrated_draws(
     posteriors = tuple((_with_rare_counts(one, model), learned.prior) for one in kept)
     weights = [one.weights for one in kept]
     if family is not None:
-        # Scores are made anew from the point.
+        # Scores are made again from the point.
         weights = [one._replace(scores=None) for one in weights]
     draws = Draws(posteriors, tuple(weights), learned.layout, family)
     return draws, structures.are_named

@@ -74,7 +74,7 @@ class NumberPosterior(ChainPosterior):
         return self.counts(), self.learned.prior
 
     def draw(self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator) -> NumberWeights:
-        """Parameters of the chain, and of what states emit; scores are made anew from these."""
+        """Parameters of the chain, and of what states emit; scores are made again from these."""
         learned = self.learned
         return draw_parameters(counts, prior, learned.layout, learned.extra.numeric.family, rng)
 

@@ -61,7 +61,7 @@ class Structures(Protocol):
         """Weights with these probabilities; what is no probability is its mean, or drawn."""
 
     def draw_structures(self, weights: Any, rng: np.random.Generator) -> StructureSample:
-        """The hidden structure of all units anew, given weights."""
+        """The hidden structure of all units again, given weights."""
 
     def draw_parameters(self, counts: Any, prior: Any, rng: np.random.Generator) -> Any:
         """Weights given the counts of whole structures."""

@@ -13,7 +13,7 @@ from scipy.sparse import csc_array
 
 from sklearn_cvb.display.texts import text_of_one
 
-# So many rows are shown, and so many things in each.
+# This many rows are shown, and this many things in each.
 MOST_ROWS, MOST_THINGS = 30, 6
 # A sentence is shown if it has no more.
 MOST_WORDS = 12

@@ -12,6 +12,7 @@ from sklearn_cvb.display.learned import ModelTable, summary_of_model, sweeps_and
 from sklearn_cvb.display.phrase_tree import PhraseTree
 from sklearn_cvb.display.svg import escaped, html_page, svg_head
 from sklearn_cvb.display.texts import padded
+from sklearn_cvb.learning.algorithms import Algorithm
 
 # Pixels: of the picture of steps a cell and letters, and the size of the curve.
 _CELL, _FONT, _GAP = 18.0, 12.0, 6.0
@@ -82,7 +83,7 @@ class ModelSummary:
         # A mixture has that of the whole model, a classifier none of its own.
         model = getattr(model, "hmm_", model)
         self.history: np.ndarray = np.asarray(getattr(model, "history_", []), dtype=float)
-        self._is_total = not hasattr(model, "_algorithm") or model._algorithm().is_total
+        self._title: str = getattr(model, "_algorithm", Algorithm)().title_of_history
         if len(self.history):
             self._ended = sweeps_and_convergence(model)
         elif not hasattr(model, "estimators_"):
@@ -139,8 +140,7 @@ class ModelSummary:
         """The curve of what was reported."""
         if not len(self.history):
             return ""
-        unit = "objective (nats)" if self._is_total else "mean log normaliser (nats per token)"
-        return _captioned(curve_svg(self.history), f"{unit} by sweep: {self._ended}")
+        return _captioned(curve_svg(self.history), f"{self._title} by sweep: {self._ended}")
 
 
 def _captioned(picture: str, caption: str) -> str:

@@ -56,7 +56,7 @@ class ConvergenceMonitor:
     tol : float
         A fit has converged when a step gains less than this (nats in all).
     n_iter : int
-        Or after so many steps.
+        Or after this many steps.
     verbose : bool
         Whether each step is printed to the standard error.
 

@@ -255,7 +255,7 @@ class VariationalGaussianHMM(NormalFace, _VariationalFace):
 
     def _draw_emissions(self, letters: list[str], X: np.ndarray) -> None:
         kind, shapes = self._kind(), self._shapes()
-        # Made in any case: so many random numbers are drawn.
+        # Made in any case: this many random numbers are drawn.
         found, widths = self._clusters(X)
         held = np.bincount(found.labels_, minlength=self.n_components).astype(float)
         if "m" in letters:

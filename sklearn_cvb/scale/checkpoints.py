@@ -32,12 +32,12 @@ from sklearn_cvb.settings import Checkpoint
 _FREE = ("max_iter", "tol", "n_jobs", "verbose", "checkpoint", "warm_start")
 # What `secrets.token_hex(4)` gives, as a regular expression and as a pattern of files.
 _FIT_NAME = "[0-9a-f]" * 8
-# Where seconds are counted, so many times what the last save took pass before the next.
+# Where seconds are counted, this many times what the last save took pass before the next.
 _REST = 20
 
 
 class SavingInterval(NamedTuple):
-    """How often a restart is saved: after so many sweeps, or seconds; the other is None."""
+    """How often a restart is saved: after this many sweeps, or seconds; the other is None."""
 
     sweeps: int | None
     seconds: float | None

@@ -7,7 +7,7 @@ shards, so that sums do not depend on where or when a shard was asked.
 
 In a round of collapsed variational Bayes a shard sweeps through its own units from the counts of
 all: its own changes count at once, those of others a round later (Newman et al. 2009, of samplers).
-A shard that was lost and made anew has no shares: it infers them once under the counts of all, its
+A shard that was lost and made again has no shares: it infers them once under the counts of all, its
 own lost ones among them; the sum of counts is right again after it.
 """
 
@@ -28,7 +28,7 @@ class PartIndex(NamedTuple):
 
 
 def part_indices(sizes: Sequence[int]) -> list[PartIndex]:
-    """The indices of shards with so many units."""
+    """The indices of shards with this many units."""
     firsts = np.cumsum([0, *sizes]).tolist()
     return [PartIndex(number, first) for number, first in enumerate(firsts[:-1])]
 
@@ -240,7 +240,7 @@ class Shard:
         return seed
 
     def _shares_after(self, shares: Any, n_sweeps: int) -> Any:
-        """New shares, numbered as those after so many sweeps."""
+        """New shares, numbered as those after this many sweeps."""
         return shares
 
     def _absence(self, shares: Any) -> Any:

@@ -41,10 +41,10 @@ def open_store(
     ----------
     folder : path
     batch_size : int, default=1_000_000
-        How many tokens a fit, or a prediction, lays out in memory at a time.
+        How many tokens fits and predictions lay out in memory at a time.
     scratch : path or None, default=None
         Where a fit keeps what it lays out and, of collapsed variational Bayes, its posteriors: with
-        a dictionary 25 bytes a token, or 90; of numbers CVB keeps 8 for each step and state, and
+        a dictionary 25 bytes per token, or 90; of numbers CVB keeps 8 for each step and state, and
         what each sequence adds to the counts. None for the folder of the store.
     verify : bool, default=False
         Read all files and compare their checksums. Without, sizes are compared, and the checksums
@@ -199,7 +199,7 @@ class StoredStates:
 
     ``len(states)`` is the number of sequences, ``states[i]`` the array of one, ``states[a:b]`` an
     object array of several, as `predict` gives it of lists. They lie in a temporary file, two bytes
-    a token, which goes with this object; a copy that was pickled has none.
+    per token, which goes with this object; a copy that was pickled has none.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ UNFINISHED, REPLACED = ".unfinished", ".replaced-"
 FILES = frozenset({HEADER, TOKENS, STARTS, WORDS, TAGS, CLASSES, LOCK, COLUMNS, *NUMBERS.values()})
 CODE, OFFSET = np.dtype("<i4"), np.dtype("<i8")
 
-# Files are read for their checksum so many bytes at a time.
+# Files are read for their checksum this many bytes at a time.
 _BLOCK = 1 << 18
 
 
@@ -158,7 +158,7 @@ def _checksum_of(content: dict[str, Any]) -> int:
 def damage_error(path: Path, why: str) -> StoreError:
     """The error that names a broken file, and says what to do."""
     return StoreError(
-        f"{str(path)!r} is damaged: {why}; write the store again with write_store, or copy it anew"
+        f"{str(path)!r} is damaged: {why}; write the store again with write_store, or copy it again"
     )
 
 

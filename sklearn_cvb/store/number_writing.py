@@ -45,8 +45,8 @@ def write_numbers(
 ) -> NumberStore:
     """Write series of numbers a batch at a time into a folder, for fits larger than memory.
 
-    Eight bytes a value (or four) and eight a sequence on the disk; in memory one batch. The folder
-    is written beside its place and renamed at the end, as by `write_store`.
+    Eight bytes per value (or four) and eight per sequence on the disk; in memory one batch. The
+    folder is written beside its place and renamed at the end, as by `write_store`.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ _FOLDERS: dict[Path, int] = {}
 def temporary_folder() -> Path:
     """A new folder among the temporary files, which is removed if the process is terminated.
 
-    A process that is told to end by SIGTERM ends at once, where nothing else listens: here it first
+    A process that is ended by SIGTERM ends at once, where nothing else listens: here it first
     removes its folders.
     """
     folder = Path(tempfile.mkdtemp(prefix="sklearn_cvb-"))
@@ -68,7 +68,7 @@ class _ArraySlot(NamedTuple):
 
 
 class ScratchValue:
-    """A value whose arrays lie in a scratch file, in a span from one byte, of so many bytes.
+    """A value whose arrays lie in a scratch file, in a span from one byte, of this many bytes.
 
     The template is the value with a `_ArraySlot` for each array.
     """
@@ -157,7 +157,7 @@ class Scratch:
         return ScratchTable(self, self._allocate(8 * int(np.prod(shape, dtype=np.int64))), shape)
 
     def _allocate(self, length: int) -> int:
-        """So many bytes at the end; returns where they begin."""
+        """This many bytes at the end; returns where they begin."""
         with self._lock:
             begin, self._end = self._end, self._end + length
         try:

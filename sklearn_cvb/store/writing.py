@@ -83,9 +83,9 @@ def write_store(
 ) -> CorpusStore:
     """Encode a corpus a batch at a time into a folder of memory-mapped files.
 
-    Four bytes a token and eight a sequence on the disk; in memory one batch and the vocabulary. The
-    folder is written beside its place, as ``folder.unfinished``, and renamed at the end: what was
-    broken off is never taken for a store.
+    Four bytes per token and eight per sequence on the disk; in memory one batch and the vocabulary.
+    The folder is written beside its place, as ``folder.unfinished``, and renamed at the end: what
+    was broken off is never taken for a store.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def _check_place(place: Path, overwrite: bool) -> None:
         return
     if not overwrite:
         raise FileExistsError(
-            f"{str(place)!r} exists: open it with open_store, or write it anew with overwrite=True"
+            f"{str(place)!r} exists: open it with open_store, or write it again with overwrite=True"
         )
     why = "is no folder"
     if place.is_dir() and not place.is_symlink():
@@ -404,7 +404,7 @@ def _error_with_advice(error: OSError, folder: Path) -> OSError:
     if error.filename is not None or error.errno is None:
         return error
     advice = (
-        "a store takes 4 bytes a token (twice that for a moment) or 8 a number, and 8 a sequence; "
-        "make room, or choose a folder on another disk"
+        "a store takes 4 bytes per token (twice that for a moment) or 8 per number, and 8 per "
+        "sequence; make room, or choose a folder on another disk"
     )
     return error_with_advice(error, folder, "while a store was written", advice)

@@ -20,7 +20,7 @@ class StepwiseUpdateFields(BatchFields):
     update : {"batch", "sequence"} or MiniBatches
         When weights change. "batch": after each sweep, from the counts of all sentences.
         "sequence" or ``MiniBatches(size)``: after every sentence or every few (stepwise or online
-        EM, Liang and Klein 2009), which come in an order drawn anew for each sweep. Step k = 0, 1,
+        EM, Liang and Klein 2009), which come in an order drawn again for each sweep. Step k = 0, 1,
         ... keeps 1 - eta of the running counts and adds eta times the batch's, scaled up to the
         corpus, with eta = (k + 2) ** -decay (see `step_sizes`); the first running counts are those
         of a batch E-step. Stops after two small changes in a row.

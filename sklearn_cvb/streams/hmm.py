@@ -9,7 +9,7 @@ from sklearn_cvb.estimators.door import columns_of
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.settings import StepSizes, Transitions, Windows
 from sklearn_cvb.streams.in_batches import PartialFitModel
-from sklearn_cvb.streams.one_batch import StreamCounts, Stream
+from sklearn_cvb.streams.one_batch import Stream, StreamCounts
 
 
 class HMMInBatches(PartialFitModel, BaseHMM):

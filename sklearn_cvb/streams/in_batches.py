@@ -19,7 +19,7 @@ from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.reading.validation import InvalidParameterError, warn
 from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
-from sklearn_cvb.streams.one_batch import BatchSettings, StreamCounts, Stream, learn_batch
+from sklearn_cvb.streams.one_batch import BatchSettings, Stream, StreamCounts, learn_batch
 from sklearn_cvb.streams.seen import SeenSoFar, seen_after
 
 # What may not change between batches: the layout of all counts depends on it.
@@ -187,7 +187,7 @@ class PartialFitModel(BatchFields, BaseModel):
             if not are_same(value, now[key]):
                 raise InvalidParameterError(
                     f"{key} has changed since the first call or fit, and with it what the counts "
-                    "mean: set it back, or begin anew with fit"
+                    "mean: set it back, or begin again with fit"
                 )
 
     def _learned_priors(self) -> list[str]:

@@ -19,7 +19,7 @@ from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.streams.one_batch import StreamCounts, Stream
+from sklearn_cvb.streams.one_batch import Stream, StreamCounts
 from sklearn_cvb.streams.vocabulary_growth import prior_with_counts
 
 
@@ -48,7 +48,7 @@ def read_number_batch(
     if settings_of(asked) != before.settings:
         raise InvalidParameterError(
             "emission or durations have changed since the first call or fit, and with them what "
-            "the statistics mean: set them back, or begin anew with fit"
+            "the statistics mean: set them back, or begin again with fit"
         )
     given, observations, _, _ = observation.read_new(learned, X)
     n_units = given.n_sequences if before.is_table else int(given.starts[-1])

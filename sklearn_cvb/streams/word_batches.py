@@ -47,7 +47,7 @@ def _grown(
     batch: tuple[Vocabulary, Corpus, Any],
     total_samples: int | None,
 ) -> tuple[LayoutGrowth, Any, Any]:
-    """The layout, words and what is told, with the new words of a batch."""
+    """The layout, words and what is known, with the new words of a batch."""
     if not isinstance(learned.words, Vocabulary):
         # Of words with tags more is known.
         from sklearn_cvb.streams.tag_growth import grow_tags

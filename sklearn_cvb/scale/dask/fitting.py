@@ -3,7 +3,7 @@
 A round asks all shards, and sums their answers as a tree. Sums are over partitions
 in their order, never over workers, so that they do not depend on who computed what. A worker that
 dies takes its shards with it: the round is asked again, those that had answered answer the same,
-and the lost ones are made anew elsewhere. All that is sent is the result of a task, so that Dask
+and the lost ones are made again elsewhere. All that is sent is the result of a task, so that Dask
 makes it again where it is lost, and every wait looks at which workers are alive.
 """
 

@@ -113,7 +113,7 @@ class StorePieces:
             self.cells, self.settings = chain.cells, chain.settings
             forms = engines_of(problem) if with_forms else None
             if forms is not None and forms.side_by_side is not None:
-                # Their tables have a row for each word: made anew they cost less than they take.
+                # Their tables have a row for each word: made again they cost less than they take.
                 forms = None
             kept = scratch.write_value((_without_unknown_words(problem), forms), (Cells,))
             at = PartIndex(index, span[0])
@@ -366,7 +366,7 @@ class SequentialChain(parts.ShardedChain):
         return state._replace(shares=state.shares._replace(source=source if goes_on else None))
 
     def compact(self, state: State) -> State:
-        """Without: another process infers posteriors anew."""
+        """Without: another process infers posteriors again."""
         state = super().compact(state)
         return state._replace(shares=state.shares._replace(source=None))
 
