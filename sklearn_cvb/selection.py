@@ -1,4 +1,4 @@
-"""Choosing the number of states: evidence, held-out perplexity, AIC, BIC and ICL."""
+"""Choosing the number of states by criteria: evidence, held-out perplexity, AIC, BIC and ICL."""
 
 import math
 from collections.abc import Iterable
@@ -191,7 +191,7 @@ def integrated_likelihood(model: Any, X: Any) -> float:
         BIC, minus twice the log probability of the most probable states given X, in nats: it
         prefers states that the data tell apart.
     """
-    read = model._read_again(learned_of(model), X, means=True)
+    read = model._read_weighted(learned_of(model), X, means=True)
     return float(model.bic(X) - 2 * log_posterior_of_paths(read))
 
 

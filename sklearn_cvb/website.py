@@ -1,6 +1,6 @@
 """Where the site is, to which a notebook's view of an estimator leads."""
 
-from sklearn.base import BaseEstimator
+from sklearn_cvb.scikit_learn import BaseEstimator
 
 # OWNER stands for the account that publishes, here as in pyproject.toml.
 SITE = "https://OWNER.github.io/sklearn_cvb"

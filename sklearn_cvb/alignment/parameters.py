@@ -1,4 +1,7 @@
-"""Parameters of word alignment: their layout in cells and rows, prior, counts, weights."""
+"""Parameters of word alignment as flat cells: the lexicon, listed for words that occur together
+(all others are unlisted, and have the prior alone), jumps, and whether there is a source. Prior,
+weights.
+"""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
@@ -7,19 +10,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.alignment.links import best_positions
-from sklearn_cvb.kernels.alignment import (
-    FORBIDDEN,
-    UNLISTED,
-    AlignmentPairs,
-    AlignmentSums,
-    AlignmentTally,
-)
+from sklearn_cvb.kernels import alignment as kernels
+from sklearn_cvb.kernels.alignment import AlignmentPairs, AlignmentTally
+from sklearn_cvb.kernels.sums import CellSums
 from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.reading.sample_sizes import check_sample
 
-# Words of so many pairs are looked up at a time.
+# Words of this many pairs are looked up at a time.
 _PIECE = 1000
 
 # exp E[log] of what was hardly seen is below float64; where nothing else explains a word, even
@@ -142,7 +141,7 @@ def pairs_of(
     m, first, cell = np.diff(encoded.target_starts), table_starts(encoded), words.places
     for piece, keys in zip(_ranges_of_pairs(encoded), words.keys, strict=True):
         places = np.minimum(np.searchsorted(layout.keys, keys), len(layout.keys) - 1)
-        places[layout.keys[places] != keys] = UNLISTED
+        places[layout.keys[places] != keys] = kernels.UNLISTED
         ours = slice(first[piece.start], first[piece.stop])
         cell[ours] = places[cell[ours]]
     for i, links in (known or {}).items():
@@ -151,7 +150,7 @@ def pairs_of(
         allowed[:, [j for _, j in links]] = False
         for source, target in links:
             allowed[source, target] = True
-        table[~allowed] = FORBIDDEN
+        table[~allowed] = kernels.FORBIDDEN
     starts = encoded.source_starts, encoded.target_starts
     return AlignmentPairs(
         encoded.source, *starts, cell, first, len(layout.keys), layout.n_sources, layout[2]
@@ -316,13 +315,13 @@ def weights_of(
 
 def tally_of(cells: np.ndarray, prior: AlignmentPrior, layout: AlignmentLayout) -> AlignmentTally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
-    sums = AlignmentSums(cells.copy(), layout.totals(cells))
+    sums = CellSums(cells.copy(), layout.totals(cells))
     return AlignmentTally(sums, prior.cells, prior.totals, prior.unlisted, prior.p_null)
 
 
-def zero_sums(layout: AlignmentLayout) -> AlignmentSums:
+def zero_sums(layout: AlignmentLayout) -> CellSums:
     """Counts of nothing."""
-    return AlignmentSums(np.zeros(layout.n_cells), np.zeros(layout.n_rows))
+    return CellSums(np.zeros(layout.n_cells), np.zeros(layout.n_rows))
 
 
 # Weights that predictions are made under, whichever algorithm left them

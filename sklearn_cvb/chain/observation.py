@@ -1,4 +1,5 @@
-"""Observations of hidden Markov models: symbols, tagged words or numbers, read, weighed and drawn.
+"""Observations of hidden Markov models, be they symbols, tagged words or numbers: how they are read
+to fit and to predict, weighted by a fitted chain, and drawn from it.
 
 An observation is made where an estimator is called, of its parameters, and goes with what was read:
 whoever has a `Reading` has all that a fit needs, and no estimator.
@@ -12,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions
-from sklearn_cvb.chain.parameters.free_parameters import still_cells
+from sklearn_cvb.chain.parameters.free_parameters import cells_kept_zero
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.paths.transitions import check_transitions
 from sklearn_cvb.chain.predictions.prediction import (
@@ -98,7 +99,7 @@ class Observation(FamilyObservation):
             unknown_word_counts=rare,
             averages=algorithm.averages,
             extra=ChainExtras(end, numeric),
-            zero_cells=still_cells(init, model.cells, reading.words, state.prior),
+            zero_cells=cells_kept_zero(init, model.cells, reading.words, state.prior),
         )
         attributes = {
             "end_counts_": end,

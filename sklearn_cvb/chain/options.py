@@ -1,4 +1,6 @@
-"""Options of a hidden Markov model: the parameters of an estimator, checked, as one value."""
+"""Options of a hidden Markov model: the parameters of an estimator, checked, as one value; defaults
+and limits of each kind of estimator; and the fitted model that may be given as `init`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,11 +5,10 @@ import tempfile
 from pathlib import Path
 from zipfile import ZipFile
 
-from sklearn.utils import Bunch
-
 from sklearn_cvb.datasets import corpora
 from sklearn_cvb.reading.text_files import text_lines
 from sklearn_cvb.reading.validation import Folder
+from sklearn_cvb.scikit_learn import Bunch
 
 _ARCHIVED = "gutenberg/carroll-alice.txt"
 _HEADING = re.compile(r"\[.*\]|CHAPTER\b.*", re.DOTALL)
@@ -168,7 +167,7 @@ def read_segmented(path: Folder, description: str = "") -> Bunch:
             continue
         row = line.rstrip("\n").split("\t")
         if len(row) != 3:
-            raise ValueError(f"{path}, line {number}: {len(row)} columns in place of 3")
+            raise ValueError(f"{path}, line {number}: {len(row)} columns instead of 3")
         word, segments, tags = row[0], row[1].split("-"), row[2].split("-")
         if "".join(segments) != word:
             raise ValueError(f"{path}, line {number}: {row[1]!r} does not make up {word!r}")

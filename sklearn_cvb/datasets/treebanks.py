@@ -4,12 +4,11 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 from zipfile import ZipFile
 
-from sklearn.utils import Bunch
-
 from sklearn_cvb.datasets.columns import Token, sentences_in
 from sklearn_cvb.datasets.corpora import description_of, find_corpus, nltk_root
 from sklearn_cvb.reading.text_files import open_text
 from sklearn_cvb.reading.validation import Folder, check_choice
+from sklearn_cvb.scikit_learn import Bunch
 from sklearn_cvb.treebank.reading import clean_tree
 
 # Punctuation, brackets and signs of the Penn Treebank: left out where grammars are learned.
@@ -87,7 +86,7 @@ def fetch_dependency_treebank(
     download_if_missing : bool, default=True
         Download the archive (0.5 MB) where it is not found.
     return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
@@ -154,7 +153,7 @@ def fetch_conll2007(
     download_if_missing : bool, default=True
         Download the archive (1.2 MB) where it is not found.
     return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from sklearn_cvb.datasets.corpora import corpus_folder, description_of, find_file
 from sklearn_cvb.reading.validation import Folder
+from sklearn_cvb.scikit_learn import Bunch
 
 _FOLDER = "japanese_vowels"
 
@@ -23,7 +23,7 @@ def fetch_japanese_vowels(*, data_home: Folder | None = None, return_X_y: bool =
         ``JapaneseVowels_TEST.ts`` are looked for in its folder ``japanese_vowels``, then in itself.
         They are never downloaded: the archive of time series classification has them.
     return_X_y : bool, default=False
-        Return ``(X_train, y_train, X_test, y_test)`` in place of a Bunch.
+        Return ``(X_train, y_train, X_test, y_test)`` instead of a Bunch.
 
     Returns
     -------

@@ -1,4 +1,5 @@
-"""Von Mises emissions: columns of angles.
+"""Von Mises emissions: columns of angles, read as unit vectors. A point has a mean direction and a
+concentration for each column and state; posteriors of concentrations are weights on a grid.
 
 log p(x | m, k) = k cos(x - m) - log(2 pi I0(k)): a mean direction m and a concentration k. Given k
 the direction has a conjugate prior, here an even one, whose integral is closed; k itself has values
@@ -29,7 +30,7 @@ from sklearn_cvb.emissions.emission import (
     table_in,
     values_and_mask,
 )
-from sklearn_cvb.kernels.angles import angle_scores, room_for_angles, scaled_bessel
+from sklearn_cvb.kernels.angles import angle_buffers, angle_scores, scaled_bessel
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
 
@@ -145,7 +146,7 @@ class AngleScores(NamedTuple):
             observed = np.ones((len(out), counts.shape[1]), bool)
         # The kernel compares weights without a factor that falls from 1 to 1 / sqrt(2 pi k r).
         faintest = math.log(_NO_DIGIT) - 0.5 * math.log(self.grid[-1] / self.grid[0])
-        rest = units, sums, grid, faintest, room_for_angles(), out
+        rest = units, sums, grid, faintest, angle_buffers(), out
         out[:] = 0.0
         angle_scores(observations.values, observed, *rest)
 
@@ -282,8 +283,8 @@ class VonMisesFamily(Family):
         lowest, highest = (np.full_like(sums.counts, end) for end in (0.0, self.grid[-1]))
         turn = sums.direction - math.pi, sums.direction + math.pi
         return {
-            "directions": Distribution(directions, *turn),
-            "concentrations": Distribution(concentrations, lowest, highest),
+            "directions": GridDistribution(directions, *turn),
+            "concentrations": GridDistribution(concentrations, lowest, highest),
         }
 
     def point_from(self, parameters: dict[str, Any]) -> AnglePoint:
@@ -301,7 +302,7 @@ class VonMisesFamily(Family):
         return dict(zip(names, tables, strict=True))
 
 
-class Distribution(NamedTuple):
+class GridDistribution(NamedTuple):
     """Distributions (K, D) of single parameters, by their distribution functions and ranges."""
 
     cdf: Callable[[np.ndarray], np.ndarray]

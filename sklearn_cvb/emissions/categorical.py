@@ -1,4 +1,5 @@
-"""Categorical and Bernoulli emissions: columns of codes, or of zeros and ones.
+"""Categorical and Bernoulli emissions: columns of codes, or of zeros and ones. A point is an array
+of probabilities, which have Dirichlet or Beta posteriors, and which EM keeps above a floor.
 
 Columns are independent given the state. Each has a Dirichlet distribution, which is a Beta
 distribution where there are two categories.
@@ -88,7 +89,7 @@ class Categorical(Emission):
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """The last category of each column."""
-        tables = [np.atleast_2d(table) for table in _category_tables(given)]
+        tables = [np.atleast_2d(table) for table in _probability_tables(given)]
         return np.array([[table.shape[1] - 1.0 for table in tables]])
 
     def bind(self, moments: Moments, n_states: int) -> "CategoricalFamily":
@@ -120,7 +121,7 @@ def probability_floor(value: Any) -> float:
     return floor
 
 
-def _category_tables(parameters: dict[str, Any]) -> Any:
+def _probability_tables(parameters: dict[str, Any]) -> Any:
     """A table of each column, as a user gives them; one alone may stand without a list."""
     tables = parameters.get("category_probabilities", ())
     return [tables] if len(tables) and np.ndim(tables[0]) == 1 else tables
@@ -248,9 +249,9 @@ class CategoricalFamily(Family):
         return {"category_probabilities": [beta(own, rest) for own, rest in pairs]}
 
     def point_from(self, parameters: dict[str, Any]) -> np.ndarray:
-        name, tables = "category_probabilities", _category_tables(parameters)
+        name, tables = "category_probabilities", _probability_tables(parameters)
         if len(tables) != self.n_columns:
-            raise InvalidParameterError(f"{name} must hold {self.n_columns} tables, one a column")
+            raise InvalidParameterError(f"{name} must hold {self.n_columns} tables, one per column")
         found = [
             table_in({name: table}, name, (self.n_states, size))
             for table, size in zip(tables, self.sizes.tolist(), strict=True)
@@ -272,7 +273,7 @@ class Bernoulli(Emission):
     Parameters
     ----------
     ones_prior, zeros_prior : float or None, default=None
-        Beta prior of each probability: as if so many ones and zeros had been seen in each state
+        Beta prior of each probability: as if this many ones and zeros had been seen in each state
         and column. None for 1 and 1.
     floor : float, default=1e-6
         EM keeps probabilities this far from 0 and 1.
@@ -333,7 +334,7 @@ class BernoulliFamily(CategoricalFamily):
         probabilities = point[: self.n_columns].T[states]
         return (rng.random(probabilities.shape) < probabilities).astype(np.float64)
 
-    tails = Family.tails
+    tails: Any = Family.tails
 
     def distributions(self, point: np.ndarray, observations: Any) -> Any:
         from scipy.stats import bernoulli

@@ -1,4 +1,6 @@
-"""Emissions of mixed columns: parts of several families, independent given the state."""
+"""Emissions of mixed columns: parts of several families, independent given the state. Observations,
+statistics, points and scores are those of the parts, joined.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -183,9 +185,10 @@ class MixedFamily(Family):
         self.n_statistics: int = sum(family.n_statistics for family in families)
         self.n_parameters: int = sum(family.n_parameters for family in families)
         self.order: int = max(family.order for family in families)
-        self.has_outliers = any(family.has_outliers for family in families)
+        self.has_outliers: bool = any(family.has_outliers for family in families)
         pairs = zip(families, columns, strict=True)
-        self.covariate_columns = np.concatenate([own[one.covariate_columns] for one, own in pairs])
+        inputs = [own[one.covariate_columns] for one, own in pairs]
+        self.covariate_columns: np.ndarray = np.concatenate(inputs)
 
     def read(self, table: np.ndarray) -> MixedObservations:
         return self.read_sequences(table, np.array([0, len(table)]))
@@ -248,16 +251,16 @@ class MixedFamily(Family):
         parts = zip(self.families, self._split(statistics), point, strict=True)
         return sum(family.log_likelihood(own, one) for family, own, one in parts)
 
-    mean = _joined("mean", tuple)
-    draw = _joined("draw", tuple)
-    expected_log_densities = _joined("expected_log_densities", SummedScores)
-    predictive = _joined("predictive", SummedScores)
-    divergence = _joined("divergence", sum)
-    log_evidence = _joined("log_evidence", sum)
-    marginals = _joined("marginals", list)
-    log_densities = _joined("log_densities", SummedScores, of_points=True)
-    log_prior = _joined("log_prior", sum, of_points=True)
-    permuted_point = _joined("permuted_point", tuple, of_points=True)
+    mean: Any = _joined("mean", tuple)
+    draw: Any = _joined("draw", tuple)
+    expected_log_densities: Any = _joined("expected_log_densities", SummedScores)
+    predictive: Any = _joined("predictive", SummedScores)
+    divergence: Any = _joined("divergence", sum)
+    log_evidence: Any = _joined("log_evidence", sum)
+    marginals: Any = _joined("marginals", list)
+    log_densities: Any = _joined("log_densities", SummedScores, of_points=True)
+    log_prior: Any = _joined("log_prior", sum, of_points=True)
+    permuted_point: Any = _joined("permuted_point", tuple, of_points=True)
     _samples = _joined("sample", tuple, of_points=True)
     _moments = _joined("moments", tuple, of_points=True)
     _attributes = _joined("attributes", list, of_points=True)

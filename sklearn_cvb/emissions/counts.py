@@ -1,4 +1,6 @@
-"""Negative binomial and multinomial emissions: overdispersed counts, and counts of trials."""
+"""Negative binomial and multinomial emissions: overdispersed counts, and counts of trials, whose
+probabilities have Beta or Dirichlet posteriors. Scores are their predictive log densities.
+"""
 
 from dataclasses import dataclass
 from functools import partial
@@ -214,7 +216,7 @@ class Multinomial(Emission):
         return MultinomialFamily(n_trials, np.full(n_columns, prior), is_given, floor, n_states)
 
 
-class TrialScores(NamedTuple):
+class DirichletMultinomialScores(NamedTuple):
     """Predictive densities under a Dirichlet distribution of the probabilities, (n_units, D, K)."""
 
     counts: np.ndarray
@@ -258,13 +260,13 @@ class MultinomialFamily(_BaseMeasureFamily):
         base = gammaln(values.sum(axis=1) + 1.0) - gammaln(values + 1.0).sum(axis=1)
         return Observations(values, observed, np.column_stack([values, base]))
 
-    def predictive(self, statistics: np.ndarray) -> TrialScores:
-        return TrialScores(self._posterior(by_unit(statistics)))
+    def predictive(self, statistics: np.ndarray) -> DirichletMultinomialScores:
+        return DirichletMultinomialScores(self._posterior(by_unit(statistics)))
 
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.multinomial(self.n_trials, point.T[states]).astype(np.float64)
 
-    tails = Family.tails
+    tails: Any = Family.tails
 
     def distributions(self, point: np.ndarray, observations: Observations) -> Any:
         from scipy.stats import binom

@@ -1,4 +1,6 @@
-"""Emission distributions: the base classes of users' settings and of families bound to data.
+"""Emission distributions: users' settings (`Emission`), and the families that they make for data. A
+family has sufficient statistics of steps by state, points, each a value of all parameters, and
+scores: log densities of steps under each state, which fill a table when asked.
 
 An `Emission` holds what a user sets; `bind` makes a `Family` of it, whose prior follows from
 moments of the training observations. A chain asks for nothing but the methods of `Family`, so a new
@@ -109,7 +111,7 @@ class Family:
     is_discrete = False  # whether a single value has a probability
     are_counts = False  # whether values are unbounded counts: a start takes their roots
     order = 0  # how many steps back the density of a step depends on
-    covariate_columns = np.empty(0, np.intp)  # inputs of regressions, which no state emits
+    covariate_columns: np.ndarray = np.empty(0, np.intp)  # inputs of regressions, not emitted
 
     # (observations of some steps, their known states or -1, rng) -> scores that a fit starts from;
     # None for k-means of values.
@@ -256,7 +258,7 @@ class Emission(SiteLink):
         return 0
 
     def categorical(self, names: list[Any]) -> list[Any]:
-        """The columns, of frames with these names, whose values may be labels in place of codes."""
+        """The columns, of frames with these names, whose values may be labels instead of codes."""
         return []
 
     def numbered(self, names: list[Any] | None) -> "Emission":
@@ -393,7 +395,7 @@ def refuse_where(wrong: np.ndarray, table: np.ndarray, why: str) -> None:
 
 def values_and_mask(table: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """Values, 0 where missing, and a mask of those observed; None where all are."""
-    # Kernels would be compiled anew for columns one after the other, as frames have them.
+    # Kernels would be compiled again for columns one after the other, as frames have them.
     table = np.ascontiguousarray(table, dtype=np.float64)
     missing = np.isnan(table)
     if not missing.any():

@@ -1,4 +1,6 @@
-"""Student's t as a scale mixture of normals: the factors of the precision, and integrals over them.
+"""Student's t as a scale mixture of normals: a factor of each value multiplies its precision.
+Scores are log densities with factors integrated out, in closed form or by a polynomial expansion;
+sums of factors are sufficient statistics.
 
 Given its factor w ~ Gamma(a, a), a = nu / 2, a value x is normal under parameters that are known,
 or Student's t with n degrees of freedom under their Normal-Gamma posterior (kappa, n, Psi). With
@@ -22,7 +24,12 @@ from scipy.special import digamma, eval_genlaguerre, gammaln, roots_genlaguerre
 
 from sklearn_cvb.emissions.emission import Observations, per_step
 from sklearn_cvb.emissions.gaussian_columns import ColumnStudentScores, NormalGamma, log_gamma_step
-from sklearn_cvb.kernels.emission import feature_sums, room_for, student_by_column, student_moments
+from sklearn_cvb.kernels.emission import (
+    buffers,
+    feature_sums,
+    student_by_column,
+    student_moments,
+)
 
 # Steps that a state must know, and coefficients that a polynomial has then: log densities, and
 # factors, keep 11 digits, logs of factors 8. For many degrees of freedom it must know more.
@@ -30,7 +37,7 @@ _FEW_TERMS, _MANY_TERMS = (1000, 8), (200, 16)
 _USUAL_DEGREES = 4.0
 # Factors are integrated by the trapezoid rule in their logarithm, whose error falls exponentially
 # with the number of nodes: steps of this share of the integrand's width, and ends that leave no
-# digit, for values up to so many scales from the location.
+# digit, for values up to this many scales from the location.
 _STEP, _NO_DIGIT, _FARTHEST = 0.5, 37.0, 1e3
 # Steps whose factors are integrated together.
 _BLOCK = 1024
@@ -71,7 +78,7 @@ def factor_sums(
         observed = np.ones(values.shape, bool)
     shape = values.shape[1], posterior.shape[1]
     sums = np.zeros((len(units) - 1, 5, *shape))
-    student_moments(values, observed, posterior, units, tables, room_for(*shape), sums)
+    student_moments(values, observed, posterior, units, tables, buffers(*shape), sums)
     return sums
 
 
@@ -110,7 +117,7 @@ class FactorScores(NamedTuple):
         return np.maximum(rng.standard_gamma(shapes.T), 1e-300).T / rates
 
 
-class Expansion(NamedTuple):
+class LaguerreExpansion(NamedTuple):
     """Tables of `student_by_column` and `student_moments`; 0 in states that know little."""
 
     inverses: np.ndarray  # n / (nu Psi), (n_units, D, K)
@@ -134,7 +141,7 @@ def laguerre_rule(a: float, n: int) -> tuple[np.ndarray, np.ndarray]:
     return nodes, weights * np.stack([np.ones(n), nodes, logs])
 
 
-def laguerre_expansion(posterior: NormalGamma, degrees: float, n_terms: int) -> Expansion:
+def laguerre_expansion(posterior: NormalGamma, degrees: float, n_terms: int) -> LaguerreExpansion:
     """The expansion under posteriors of which all states know much."""
     a = 0.5 * degrees
     nodes, weights = laguerre_rule(a + 0.5, n_terms)
@@ -159,7 +166,7 @@ def laguerre_expansion(posterior: NormalGamma, degrees: float, n_terms: int) -> 
     )
     exponents = np.full_like(n, -a - 0.5)
     tables = n / (degrees * posterior.scale), exponents, *powers
-    return Expansion(*(np.ascontiguousarray(table) for table in tables))
+    return LaguerreExpansion(*(np.ascontiguousarray(table) for table in tables))
 
 
 class IntegratedScores(NamedTuple):
@@ -168,7 +175,7 @@ class IntegratedScores(NamedTuple):
     posterior: NormalGamma  # (n_units, D, K) each
     log_scales: np.ndarray  # (D,)
     degrees: float
-    expansion: Expansion | None  # None where no state knows much
+    expansion: LaguerreExpansion | None  # None where no state knows much
     is_vague: np.ndarray  # states that know little of a column, (D, K)
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
@@ -179,7 +186,7 @@ class IntegratedScores(NamedTuple):
         if self.expansion is not None:
             inverses, exponents, densities = self.expansion[:3]
             tables = self.posterior.mean, inverses, exponents, densities
-            student_by_column(values, observed, units, tables, room_for(*self.is_vague.shape), out)
+            student_by_column(values, observed, units, tables, buffers(*self.is_vague.shape), out)
         out -= observed @ self.log_scales[:, None]
         for d in self._vague_columns():
             score = self.integrate_factors(values, units, d)[0]
@@ -245,7 +252,7 @@ def integrated_scores(
         n_terms = n_terms if known[~is_vague].min() >= least else _MANY_TERMS[1]
         found = laguerre_expansion(posterior, degrees, n_terms)
         zeros = (np.expand_dims(is_vague, table.ndim - 3) for table in found)
-        expansion = Expansion(
+        expansion = LaguerreExpansion(
             *(np.where(mask, 0.0, table) for mask, table in zip(zeros, found, strict=True))
         )
     return IntegratedScores(posterior, log_scales, degrees, expansion, is_vague)

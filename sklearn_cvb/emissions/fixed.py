@@ -1,4 +1,6 @@
-"""Emissions with known parameters: a family that wraps another, and learns nothing."""
+"""Emissions with known parameters: a family that wraps another and learns nothing, since its
+posteriors are point masses.
+"""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +10,7 @@ from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 
-class PointDistribution(NamedTuple):
+class PointMass(NamedTuple):
     """Point masses of known parameters: all quantiles are their values."""
 
     values: np.ndarray
@@ -98,4 +100,4 @@ def _as_masses(value: Any) -> Any:
     """Point masses in the place of tables, in dicts and lists."""
     if isinstance(value, dict):
         return {name.removesuffix("_"): _as_masses(own) for name, own in value.items()}
-    return list(map(_as_masses, value)) if isinstance(value, list) else PointDistribution(value)
+    return list(map(_as_masses, value)) if isinstance(value, list) else PointMass(value)

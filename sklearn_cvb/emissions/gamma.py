@@ -1,4 +1,6 @@
-"""Gamma and exponential emissions: columns of positive numbers, such as waiting times."""
+"""Gamma and exponential emissions: columns of positive numbers, such as waiting times. Rates have
+Gamma posteriors; shapes are known, or learned by EM alone.
+"""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -114,7 +116,7 @@ class Exponential(Emission):
         return plain.bind(moments, n_states)
 
 
-class WaitingScores(NamedTuple):
+class BetaPrimeScores(NamedTuple):
     """Predictive densities under Gamma distributions of the rates; shape and rate (n_units, D, K).
 
     A Gamma distribution whose rate has one is a beta prime distribution: log p(x) is
@@ -174,8 +176,8 @@ class GammaFamily(RateFamily):
         logs = np.full_like(rates, self.known_shape - 1.0)
         return LinearScores(np.concatenate([steps, -rates, logs])[None])
 
-    def predictive(self, statistics: np.ndarray) -> WaitingScores:
-        return WaitingScores(self.known_shape, *self._posterior(by_unit(statistics)))
+    def predictive(self, statistics: np.ndarray) -> BetaPrimeScores:
+        return BetaPrimeScores(self.known_shape, *self._posterior(by_unit(statistics)))
 
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.standard_gamma(self.known_shape, (len(states), self.n_columns)) / point.T[states]

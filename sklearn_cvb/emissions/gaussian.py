@@ -38,7 +38,7 @@ class Gaussian(Emission):
     mean_prior : array-like of shape (n_columns,) or None, default=None
         Expected mean of a state; None for the mean of the data.
     mean_precision_prior : float or None, default=None
-        As if the mean had been seen so many times in each state; None for 0.01.
+        As if the mean had been seen this many times in each state; None for 0.01.
     degrees_of_freedom_prior : float or None, default=None
         Of the Wishart (or Gamma) distribution of precisions, above n_columns - 1; None for
         n_columns + 2, and 3 where columns are independent.
@@ -169,7 +169,7 @@ def refuse_too_wide(moments: Moments, units: StandardUnits) -> None:
     wrong = (units.scale > _LARGEST_SCALE) | (units.scale < 1.0 / _LARGEST_SCALE)
     if wrong.any():
         column = int(wrong.argmax())
-        step, ends = int(moments.farthest[column]), (moments.least, moments.largest)
+        step, ends = int(moments.step_of_widest[column]), (moments.least, moments.largest)
         value = max((end[column] for end in ends), key=abs)
         why = f"values up to {value:g} have variances that float64 cannot hold: "
         near = "multiply the column by a number that brings it near 1"

@@ -1,4 +1,5 @@
-"""Gaussian emissions whose columns are independent given the state: Normal-Gamma distributions.
+"""Gaussian emissions whose columns are independent given the state: Normal-Gamma posteriors, points
+of means and variances, and scores, the log densities of steps.
 
 With a precision lambda ~ Gamma(nu / 2, Psi / 2) and a mean ~ N(m, 1 / (kappa lambda)), for each
 state and column; of a spherical covariance lambda is one for all columns. All in standard units.
@@ -25,14 +26,14 @@ from sklearn_cvb.emissions.emission import (
 )
 from sklearn_cvb.kernels.emission import (
     add_logs,
+    buffers,
     linear_scores,
     moments_by_column,
     multiply_ratios,
     parabolas_by_column,
-    room_for,
     student_by_column,
 )
-from sklearn_cvb.kernels.special import log_of, room_for_bits
+from sklearn_cvb.kernels.special import bit_buffer, log_of
 
 # From here on a few terms of a series are all digits.
 _SERIES = 20.0
@@ -82,7 +83,8 @@ class GaussianFamily(Family):
         # Steps, sums and sums of squares of each column; or steps, sums and sums of products.
         self.n_statistics: int = 1 + n + n * (n + 1) // 2 if self.has_matrices else 3 * n
         self.is_shared = is_shared
-        # Of precisions: over columns in each state, or over states (tied); one a state (spherical).
+        # Of precisions: over columns in each state, or over states (tied); one per state
+        # (spherical).
         n_precisions = n * (n + 1) // 2 if self.has_matrices else (1 if is_shared else n)
         n_tables = 1 if self.has_matrices and is_shared else n_states
         self.n_parameters: int = n_states * n + n_tables * n_precisions
@@ -164,13 +166,13 @@ class ColumnStudentScores(NamedTuple):
             # Columns that were learned from other numbers of steps have each their exponent.
             observed = np.ones(observations.values.shape, bool)
         tables = self.means, 1.0 / self.squares, exponents, self.constants[:, :, None]
-        room = room_for(*self.means.shape[1:])
+        room = buffers(*self.means.shape[1:])
         student_by_column(observations.values, observed, units, tables, room, out)
 
     def _fill_from_products(
         self, values: np.ndarray, units: np.ndarray, exponents: np.ndarray, out: np.ndarray
     ) -> None:
-        """A log of four columns' product in place of four logs."""
+        """A log of four columns' product instead of four logs."""
         inverses, products, n = 1.0 / self.squares, np.empty_like(out), values.shape[1]
         exponents = np.ascontiguousarray(exponents)
         out[:] = 0.0
@@ -184,7 +186,7 @@ class ColumnStudentScores(NamedTuple):
             for group in groups:
                 if len(groups) > 1:
                     multiply_ratios(values, group, units, self.means, inverses, products)
-                log_of(products.reshape(-1), room_for_bits())
+                log_of(products.reshape(-1), bit_buffer())
                 constants = self.constants[:, group[0] : group[1]].sum(axis=1)
                 add_logs(products, units, constants, exponents, out)
 

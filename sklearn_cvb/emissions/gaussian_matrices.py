@@ -1,4 +1,5 @@
-"""Gaussian emissions with covariance matrices: Normal-Wishart distributions, all in standard units.
+"""Gaussian emissions with covariance matrices: Normal-Wishart posteriors, all in standard units,
+and partly missing steps, which are scored pattern by pattern of missing columns.
 
 The precision matrix of a state has a Wishart distribution with nu degrees of freedom and scale
 matrix inv(Psi), its mean is N(m, inv(kappa Lambda)); with a tied covariance Lambda is one for all
@@ -29,7 +30,7 @@ from sklearn_cvb.emissions.emission import (
 )
 from sklearn_cvb.emissions.gaussian_columns import GaussianFamily, NormalPrior
 from sklearn_cvb.kernels.emission import normal_wishart, parabolas, second_moments
-from sklearn_cvb.kernels.special import log_of, room_for_bits
+from sklearn_cvb.kernels.special import bit_buffer, log_of
 
 # Features of a step that is whole, or missing as a whole; a partly missing one has its pattern.
 WHOLE = -1.0
@@ -67,7 +68,7 @@ class MatrixScores(NamedTuple):
         else:
             ones = np.ones_like(self.constants)
             parabolas(values, units, (ones, means, factors), 1.0, out)
-            log_of(out.reshape(-1), room_for_bits())
+            log_of(out.reshape(-1), bit_buffer())
             out *= per_step(self.exponents, units)
             out += per_step(self.constants, units)
         if observations.observed is not None:

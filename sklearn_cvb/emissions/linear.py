@@ -1,4 +1,6 @@
 """Families of regressions and autoregressions: in each state outputs are linear in inputs.
+Coefficients and covariances have matrix-normal-Wishart posteriors, and scores are log densities of
+outputs.
 
 Given z = (1, inputs) outputs are N(B' z, inv(Lambda)). The precision matrix Lambda of a state has a
 Wishart distribution with nu degrees of freedom and scale matrix inv(Psi), B given Lambda a
@@ -47,9 +49,9 @@ from sklearn_cvb.emissions.gaussian_matrices import (
     wishart_evidence,
 )
 from sklearn_cvb.kernels.emission import parabolas, second_moments
-from sklearn_cvb.kernels.special import log_of, room_for_bits
+from sklearn_cvb.kernels.special import bit_buffer, log_of
 
-# A start tries so many random clusters, and sorts so many steps so many times.
+# A start tries this many random clusters, and sorts this many steps this many times.
 _TRIALS, _SWEEPS = 5, 10
 # EM learns no slope along what varies less than this, in standard units.
 _CONSTANT = 1e-10
@@ -75,7 +77,7 @@ class MatrixNormalWishart(NamedTuple):
     scale: np.ndarray  # (K, D, D)
 
 
-class ParabolaScores(NamedTuple):
+class RegressionScores(NamedTuple):
     """constant - |L (w - mean)|^2 / 2 for w = (inputs, outputs)."""
 
     constants: np.ndarray  # (n_units, K)
@@ -88,7 +90,7 @@ class ParabolaScores(NamedTuple):
             out[~observations.observed[:, 0]] = 0.0
 
 
-class OutputStudentScores(NamedTuple):
+class RegressionStudentScores(NamedTuple):
     """Student's t of outputs, which is wider the farther inputs are from those seen.
 
     Log densities are constant + a log h - b log(h + r), where h and h + r are parabolas of the
@@ -110,7 +112,7 @@ class OutputStudentScores(NamedTuple):
         parabolas(inputs, units, (self.least, *own), 1.0, of_inputs)
         parabolas(values, units, (self.least, self.means, self.factors), 1.0, out)
         for table in (of_inputs, out):
-            log_of(table.reshape(-1), room_for_bits())
+            log_of(table.reshape(-1), bit_buffer())
         half = 0.5 * self.degrees
         out *= -per_step(half + 0.5 * (values.shape[1] - n), units)
         out += per_step(half, units) * of_inputs + per_step(self.constants, units)
@@ -133,15 +135,15 @@ class RegressionFamily(Family):
         n_inputs: int,
         n_states: int,
     ) -> None:
-        self.joint = GaussianMatrices(prior, units, n_states, False)
+        self.joint: GaussianMatrices = GaussianMatrices(prior, units, n_states, False)
         self.columns = columns
         self.n_inputs = n_inputs
         n = len(units.scale) - n_inputs
         self.n_outputs: int = n
         # Of the outputs alone.
         self.prior: NormalPrior = prior._replace(scale=prior.scale[n_inputs:, n_inputs:])
-        self.of_inputs = StandardUnits(*(table[:n_inputs] for table in units))
-        self.of_outputs = StandardUnits(*(table[n_inputs:] for table in units))
+        self.of_inputs: StandardUnits = StandardUnits(*(table[:n_inputs] for table in units))
+        self.of_outputs: StandardUnits = StandardUnits(*(table[n_inputs:] for table in units))
         self.log_scale: float = float(np.log(self.of_outputs.scale).sum())
         self.n_states = n_states
         self.n_columns: int = len(columns)
@@ -176,7 +178,7 @@ class RegressionFamily(Family):
 
     def starting_scores(
         self, sample: Observations, known: np.ndarray, rng: np.random.Generator
-    ) -> ParabolaScores:
+    ) -> RegressionScores:
         """Scores under lines to start from: k-means around lines (Spaeth 1979)."""
         n, identity = len(sample.values), np.eye(self.n_states)
         whole, scores, tried = np.array([0, n]), np.empty((n, self.n_states)), []
@@ -263,7 +265,7 @@ class RegressionFamily(Family):
 
     # Scores
 
-    def log_densities(self, point: LinearPoint) -> ParabolaScores:
+    def log_densities(self, point: LinearPoint) -> RegressionScores:
         lower, i = cholesky(point.covariances), self.n_inputs
         inverse = np.linalg.inv(lower)
         factors = np.zeros((self.n_states, i + self.n_outputs, i + self.n_outputs))
@@ -275,13 +277,13 @@ class RegressionFamily(Family):
 
     def _scores(
         self, constants: np.ndarray, means: np.ndarray, factors: np.ndarray
-    ) -> ParabolaScores:
+    ) -> RegressionScores:
         """Scores from constants, means and factors, a state a row."""
         tables = means, factors
         last = (np.ascontiguousarray(np.moveaxis(table, 0, -1))[None] for table in tables)
-        return ParabolaScores((constants - self.log_scale)[None], *last)
+        return RegressionScores((constants - self.log_scale)[None], *last)
 
-    def expected_log_densities(self, statistics: np.ndarray) -> ParabolaScores:
+    def expected_log_densities(self, statistics: np.ndarray) -> RegressionScores:
         posterior, n, i = self.posterior(statistics), self.n_outputs, self.n_inputs
         log_det = expected_log_determinant(posterior.degrees, cholesky(posterior.scale))
         constants = 0.5 * (log_det - n * math.log(2.0 * math.pi) - n / posterior.precision)
@@ -291,7 +293,7 @@ class RegressionFamily(Family):
         means = np.concatenate([posterior.inputs, posterior.outputs], axis=1)
         return self._scores(constants, means, roots[:, :, None] * posterior.factors)
 
-    def predictive(self, statistics: np.ndarray) -> OutputStudentScores:
+    def predictive(self, statistics: np.ndarray) -> RegressionStudentScores:
         statistics = np.ascontiguousarray(by_unit(statistics))
         means, factors, _ = self.joint.factors(statistics)
         n, count = self.n_outputs, np.maximum(statistics[:, 0], 0.0)
@@ -305,7 +307,7 @@ class RegressionFamily(Family):
             - self.log_scale
         )
         least = 1.0 + 1.0 / (self.prior.mean_precision + count)
-        return OutputStudentScores(constants, least, means, factors, degrees)
+        return RegressionStudentScores(constants, least, means, factors, degrees)
 
     # Objectives
 

@@ -1,4 +1,5 @@
-"""Mixture emissions: in each state a step comes from one of several components.
+"""Mixture emissions: in each state a step comes from one of several components, each with a family
+of its own. A zero-inflated column mixes a family with zeros; a hurdle gives it all of them.
 
 The component is hidden, too: p(x | z) is the sum over c of p(c | z) p(x | z, c). Probabilities of
 components have a Dirichlet prior in each state, components the priors of their own families, and
@@ -47,8 +48,8 @@ class Mixture(Emission):
     n_components : int, default=2
         Components of each state.
     weight_prior : float or None, default=None
-        Dirichlet prior of the components' probabilities, as if so many steps had been seen in each;
-        None for 1, and no prior in EM.
+        Dirichlet prior of the components' probabilities, as if this many steps had been seen in
+        each; None for 1, and no prior in EM.
 
     Notes
     -----
@@ -102,7 +103,7 @@ class ZeroInflated(Emission):
         What the column is besides, such as ``Poisson()``. Where that is no count, as with
         ``Gamma(shape=2.0)``, all zeros come from elsewhere.
     weight_prior : float or None, default=None
-        Beta prior of the probability of a zero from elsewhere, as if so many steps of either kind
+        Beta prior of the probability of a zero from elsewhere, as if this many steps of either kind
         had been seen; None for 1, and no prior in EM.
 
     Notes
@@ -258,15 +259,15 @@ class MixtureFamily(Family):
         self.concentration, self.is_given = prior
         self.n_states = n_states
         self.n_columns: int = families[-1].n_columns
-        self.zeros_first = isinstance(families[0], ZerosFamily)
+        self.zeros_first: bool = isinstance(families[0], ZerosFamily)
         self.is_hurdle: bool = self.zeros_first and not families[1].is_discrete
         sizes = [family.n_statistics for family in families]
-        self.ends = np.cumsum(sizes)
+        self.ends: np.ndarray = np.cumsum(sizes)
         self.n_statistics: int = sum(sizes) + len(families)
         of_weights = n_states * (len(families) - 1)
         self.n_parameters: int = sum(own.n_parameters for own in families) + of_weights
-        self.is_discrete = all(family.is_discrete for family in families)
-        self.has_outliers = any(family.has_outliers for family in families)
+        self.is_discrete: bool = all(family.is_discrete for family in families)
+        self.has_outliers: bool = any(family.has_outliers for family in families)
 
     # Steps and components
 
@@ -513,7 +514,7 @@ class MixtureFamily(Family):
         told = list(parameters.get("mixture", ()))
         n_shown = sum(family.n_statistics > 0 for family in self.families)
         if len(told) != n_shown:
-            raise InvalidParameterError(f"mixture must hold {n_shown} dicts, one a component")
+            raise InvalidParameterError(f"mixture must hold {n_shown} dicts, one per component")
         parts = tuple(
             point_from_user(
                 family, {name.removesuffix("_"): v for name, v in told.pop(0).items()}, one

@@ -1,4 +1,5 @@
-"""Emissions and duration distributions of the states of hidden semi-Markov chains.
+"""Emissions of hidden semi-Markov chains: what states emit at each step, and the distribution of
+the durations of their visits (the law), which is a family of one column.
 
 A duration is a number that a visit to a state emits once, and its law is a family of one column,
 which holds durations 1..L minus 1. Expected visits give its statistics, as expected steps give
@@ -65,7 +66,7 @@ class SemiMarkovScores(NamedTuple):
         self.emission.fill(observations, units, out)
 
     def log_durations(self, n_units: int) -> np.ndarray:
-        """Log probabilities of durations 1..L under each of so many units, (n_units, K, L).
+        """Log probabilities of durations 1..L under each of this many units, (n_units, K, L).
 
         Endless states last for L steps, and are entered again.
         """
@@ -182,7 +183,7 @@ class SemiMarkovFamily(MixedFamily):
         return self.family.marginals(self._split(statistics)[0])
 
     def n_free_durations(self, longest_sequence: int) -> int:
-        """How many parameters of durations sequences of at most so many steps can move."""
+        """How many parameters of durations sequences of at most this many steps can move."""
         each = min(len(self.lengths.values), longest_sequence) - 1
         if not self._is_table:
             each = self.law.n_parameters // self.n_states

@@ -1,4 +1,6 @@
-"""Student's t emissions: columns with heavy tails, in which single values may be far off.
+"""Student's t emissions: columns with heavy tails, in which single values may be far off. A factor
+of each value multiplies its precision, and statistics are sums of factors and of values times
+these.
 
 A Student's t distribution is a Normal one whose precision has a factor w ~ Gamma(nu / 2, nu / 2) at
 each step. Given the factors, locations and precisions have the Normal-Gamma posterior of Gaussian

@@ -6,33 +6,35 @@ from typing import Any, NamedTuple
 from sklearn_cvb.learning.learned import FitResult
 
 # What a fit would leave: fitted attributes, also private ones, by their names.
-Leaves = Callable[[FitResult], dict[str, Any]]
+Attributes = Callable[[FitResult], dict[str, Any]]
 
 
 class RestartTask(NamedTuple):
     """A restart, whose subtasks are its sweeps."""
 
     task: Any  # its context
-    given: dict[str, Any]  # the estimator, X and y
-    leaves: Leaves
+    fit_arguments: dict[str, Any]  # the estimator, X and y
+    attributes_of: Attributes
 
-    def swept(self, result: Callable[[], FitResult]) -> bool:
+    def after_sweep(self, result: Callable[[], FitResult]) -> bool:
         """Tell of a sweep; True ends the restart."""
         step = self.task.subcontext("sweep")
-        step.call_on_fit_task_begin(**self.given)
+        step.call_on_fit_task_begin(**self.fit_arguments)
 
         def attributes() -> dict[str, Any]:
-            return self.leaves(result())
+            return self.attributes_of(result())
 
-        return bool(step.call_on_fit_task_end(**self.given, reconstruction_attributes=attributes))
+        return bool(
+            step.call_on_fit_task_end(**self.fit_arguments, reconstruction_attributes=attributes)
+        )
 
     def end(self) -> None:
         """The restart is over."""
-        self.task.call_on_fit_task_end(**self.given)
+        self.task.call_on_fit_task_end(**self.fit_arguments)
 
 
 class FitTask:
-    """A fit that is to be told of, whose subtasks are its restarts.
+    """A fit to be reported, whose subtasks are its restarts.
 
     Parameters
     ----------
@@ -40,26 +42,26 @@ class FitTask:
         With callbacks.
     X, y
         As `fit` got them.
-    leaves : callable
+    attributes_of : callable
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any, leaves: Leaves) -> None:
+    def __init__(self, estimator: Any, X: Any, y: Any, attributes_of: Attributes) -> None:
         self._given = {"estimator": estimator, "X": X, "y": y}
-        self._leaves = leaves
+        self._attributes_of = attributes_of
         self._context: Any = None
 
     def begin(self, n_restarts: int) -> None:
-        """A fit of so many restarts begins."""
+        """A fit of this many restarts begins."""
         self._context = self._given["estimator"]._init_callback_context(
             max_subtasks=n_restarts, sequential_subtasks=False
         )
         self._context.call_on_fit_task_begin(**self._given)
 
     def begin_restart(self, index: int, max_iter: int) -> RestartTask:
-        """A restart of at most so many sweeps; it begins."""
+        """A restart of at most this many sweeps; it begins."""
         task = self._context.subcontext("restart", task_id=index, max_subtasks=max_iter)
         task.call_on_fit_task_begin(**self._given)
-        return RestartTask(task, self._given, self._leaves)
+        return RestartTask(task, self._given, self._attributes_of)
 
     def end(self) -> None:
         """The fit is over, and the estimator has what it left."""

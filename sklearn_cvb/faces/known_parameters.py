@@ -67,9 +67,9 @@ def outcome_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[Fi
     attributes: dict[str, Any] = {"alpha_": 0.0, "beta_": 0.0, "unexplained_": np.empty(0, np.intp)}
     numeric = None
     if types is None:
-        from sklearn_cvb.chain.numbers.observed import emitting
+        from sklearn_cvb.chain.numbers.observed import emission_start
 
-        numeric = emitting(options, cells)._replace(is_table=table is not None)
+        numeric = emission_start(options, cells)._replace(is_table=table is not None)
         family = numeric.family
         statistics = np.zeros((n, family.n_statistics))
         counts = HMMCounts(start[:n], transition[:n, :n], statistics)

@@ -58,7 +58,7 @@ class ForeignAttribute:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.cure = _here(name, ATTRIBUTES)
+        self.cure: str = _here(name, ATTRIBUTES)
 
     def __get__(self, model: Any, kind: type) -> Any:
         if model is None:

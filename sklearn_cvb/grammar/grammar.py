@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.reading.corpus import as_list, samples_of, short_repr, tokens_of
 from sklearn_cvb.reading.saved_values import SavesAttributes
 
-# NLTK needs a second for so many rules, and half a gigabyte.
+# NLTK needs a second for this many rules, and half a gigabyte.
 MOST_RULES = 2**18
 # The terminal that stands for every word outside the vocabulary.
 UNKNOWN = "<unk>"
@@ -481,13 +481,8 @@ def substrings_of(X: Iterable[Any], longest: int | None) -> dict[TerminalRun, No
 
 def right_hand_side(right: tuple[Any, ...], symbols: Sequence[Any]) -> tuple[Any, ...]:
     """A right-hand side with its symbols looked up and its words one by one."""
-    items: list[Any] = []
-    for item in right:
-        if isinstance(item, TerminalRun):
-            items.extend(item)
-        else:
-            items.append(symbols[item])
-    return tuple(items)
+    parts = (item if isinstance(item, TerminalRun) else (symbols[item],) for item in right)
+    return tuple(chain.from_iterable(parts))
 
 
 def number_symbols(productions: list[Any], start: Any) -> tuple[list[Any], int, list[Rule]]:

@@ -1,4 +1,7 @@
-"""Kernels of word alignment: a hidden Markov model over the positions of a source sentence.
+"""Kernels of word alignment: a hidden Markov model over the positions of a source sentence. Links
+are of target words with source words or NULL, jumps lead from one linked position to the next, and
+those that leave the sentence are lost and drawn again. Counts lie by cell (a parameter) and row (a
+distribution); a share is what one sentence pair adds to them.
 
 Parameters are one flat array of cells, in rows that sum to 1. First the lexicon: a row for each
 source word, of the target words that it stands beside in some pair, then one for NULL. Then the
@@ -17,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
+from sklearn_cvb.kernels.sums import CellSums
 
 # What `AlignmentPairs.cell` says of words that never stood beside each other, of target words that
 # may come from any source word alike, and of links that are ruled out.
@@ -46,20 +50,13 @@ class AlignmentPairs(NamedTuple):
     longest_jump: int  # K
 
 
-class AlignmentSums(NamedTuple):
-    """Counts by cell, and their totals by row."""
-
-    cells: np.ndarray
-    totals: np.ndarray
-
-
 class AlignmentTally(NamedTuple):
     """Counts as a sweep changes them, and the prior: weights are their quotients."""
 
-    sums: AlignmentSums
+    sums: CellSums
     prior: np.ndarray
     prior_totals: np.ndarray
-    unlisted: np.ndarray  # by row, the prior of a cell of the lexicon that is not listed
+    unlisted_prior: np.ndarray  # by row, the prior of a cell of the lexicon that is not listed
     p_null: float  # for the weight of cell 1 in the row of NULL; negative where it is learned
 
 
@@ -69,8 +66,8 @@ class AlignmentShares(NamedTuple):
     Where a pair may overwrite the one before, all begin at 0.
     """
 
-    link_first: np.ndarray  # (n_pairs,), int64, where the links of a pair begin
-    jump_first: np.ndarray  # (n_pairs,), int64, where its jumps begin
+    link_starts: np.ndarray  # (n_pairs,), int64, where the links of a pair begin
+    jump_starts: np.ndarray  # (n_pairs,), int64, where its jumps begin
     link: np.ndarray  # link posteriors, placed as in `AlignmentPairs.cell`
     jump: np.ndarray  # 2 K + 1 expected jumps of each pair, also those that were drawn again
 
@@ -79,16 +76,16 @@ class AlignmentWorkspace(NamedTuple):
     """The trellis of one pair, with room for the longest: of I and J words."""
 
     jump: np.ndarray  # (2 K + 1,), weights of jumps
-    rate: np.ndarray  # (2 K + 1,), how many jumps of a cell are lost is Poisson with this rate
-    again: np.ndarray  # (I + 1,), draws until a jump stays in the sentence: 1 / p(stays)
+    lost_rate: np.ndarray  # (2 K + 1,), how many jumps of a cell are lost is Poisson with this rate
+    draws_until_inside: np.ndarray  # (I + 1,), of a jump: 1 / p(it stays)
     move: np.ndarray  # (I + 1, I), p(next position | context), times that of a link
-    back: np.ndarray  # (I, I + 1), the same by position and context
-    moved: np.ndarray  # (I + 1, I), expected moves over their weights
+    move_to: np.ndarray  # (I, I + 1), the same by position and context
+    expected_moves: np.ndarray  # (I + 1, I), expected moves over their weights
     emit: np.ndarray  # (J, I + 1), p(target word | source word); NULL's last, times that of no link
-    before: np.ndarray  # (J + 1, I + 1), p(context | words so far)
-    ahead: np.ndarray  # (J, I), p(position | words before)
-    after: np.ndarray  # (I + 1,), p(words to come | context), scaled
-    flow: np.ndarray  # (I,), emissions times `after`
+    forward: np.ndarray  # (J + 1, I + 1), p(context | words so far)
+    predicted: np.ndarray  # (J, I), p(position | words before)
+    backward: np.ndarray  # (I + 1,), p(words to come | context), scaled
+    emit_backward: np.ndarray  # (I,), emissions times `backward`
     scale: np.ndarray  # (J,), p(word | words before)
 
 
@@ -116,9 +113,9 @@ def shares_for(pairs: AlignmentPairs, keeps_all: bool) -> AlignmentShares:
     """Room for what each pair adds, or for one pair at a time."""
     n_pairs, width = len(pairs.first) - 1, 2 * pairs.longest_jump + 1
     if keeps_all:
-        jump_first = width * np.arange(n_pairs)
+        jump_starts = width * np.arange(n_pairs)
         return AlignmentShares(
-            pairs.first[:-1], jump_first, np.zeros(pairs.first[-1]), np.zeros(n_pairs * width)
+            pairs.first[:-1], jump_starts, np.zeros(pairs.first[-1]), np.zeros(n_pairs * width)
         )
     none = np.zeros(n_pairs, np.int64)
     return AlignmentShares(none, none, np.zeros(np.diff(pairs.first).max()), np.zeros(width))
@@ -145,7 +142,7 @@ def _cell_weight(tally, cell, row):
 
 
 @jit_called
-def _weigh(pairs, tally, work, i, uniform):
+def _fill_weights(pairs, tally, work, i, uniform):
     """Make the weights of a pair.
 
     A jump is drawn until it stays in the sentence: p(position | context) is the weight of the jump
@@ -168,7 +165,7 @@ def _weigh(pairs, tally, work, i, uniform):
         stays = left_over
         for b in range(low + farthest, high + farthest + 1):
             stays += work.jump[b]
-        work.again[c] = 1.0 / stays if stays > 0.0 else 0.0
+        work.draws_until_inside[c] = 1.0 / stays if stays > 0.0 else 0.0
         for k in range(n):
             jump = k + 1 - c
             sharing = 1
@@ -176,9 +173,9 @@ def _weigh(pairs, tally, work, i, uniform):
                 jump, sharing = farthest, n - farthest - c + 1
             elif jump <= -farthest:
                 jump, sharing = -farthest, c - farthest
-            weight = work.jump[jump + farthest] * work.again[c] / sharing
+            weight = work.jump[jump + farthest] * work.draws_until_inside[c] / sharing
             weight = 1.0 / n if uniform else weight
-            work.move[c, k] = work.back[k, c] = weight * linked
+            work.move[c, k] = work.move_to[k, c] = weight * linked
     at = pairs.first[i]
     for k in range(n + 1):
         row = pairs.source[first + k] if k < n else pairs.null_row
@@ -191,7 +188,7 @@ def _weigh(pairs, tally, work, i, uniform):
                 # Leaving out may leave less than nothing by a rounding error.
                 weight = (max(tally.sums.cells[cell], 0.0) + tally.prior[cell]) * over
             elif cell == UNLISTED:
-                weight = tally.unlisted[row] * over
+                weight = tally.unlisted_prior[row] * over
             elif cell == FREE:
                 weight = 1.0
             work.emit[j, k] = weight * factor
@@ -199,9 +196,9 @@ def _weigh(pairs, tally, work, i, uniform):
 
 
 @jit_called
-def _emit_links(pairs, work, i, shares):
+def _links_as_emissions(pairs, work, i, shares):
     """Take the links in a pair's share for what words emit: with `uniform` they come out again."""
-    (n, m), at = _lengths(pairs, i), shares.link_first[i]
+    (n, m), at = _lengths(pairs, i), shares.link_starts[i]
     for k in range(n + 1):
         over = 1.0 / work.move[0, 0] if k < n else 1.0
         for j in range(m):
@@ -211,13 +208,13 @@ def _emit_links(pairs, work, i, shares):
 
 @jit_called
 def _forward(work, n, m):
-    """Fill `before`, `ahead` and `scale`; returns log p(target words), -inf where it is 0."""
+    """Fill `forward`, `predicted` and `scale`; returns log p(target words), -inf where it is 0."""
     for c in range(n + 1):
-        work.before[0, c] = 0.0
-    work.before[0, 0] = 1.0
-    total, j = 0.0, 0
+        work.forward[0, c] = 0.0
+    work.forward[0, 0] = 1.0
+    forward, total, j = work.forward, 0.0, 0
     while j < m and total > -math.inf:
-        here, then, ahead, emit = work.before[j], work.before[j + 1], work.ahead[j], work.emit[j]
+        here, then, ahead, emit = forward[j], forward[j + 1], work.predicted[j], work.emit[j]
         for k in range(n):
             ahead[k] = 0.0
         for c in range(n + 1):
@@ -244,45 +241,45 @@ def _forward(work, n, m):
 @jit_called
 def _backward(work, n, m, shares, i):
     """Expected links and jumps of a pair, into its share."""
-    link, at = shares.link, shares.link_first[i]
+    link, at, forward = shares.link, shares.link_starts[i], work.forward
     for c in range(n + 1):
-        work.after[c] = 1.0
+        work.backward[c] = 1.0
         for k in range(n):
-            work.moved[c, k] = 0.0
+            work.expected_moves[c, k] = 0.0
     for j in range(m - 1, -1, -1):
-        here, ahead, emit, over = work.before[j], work.ahead[j], work.emit[j], 1.0 / work.scale[j]
+        here, ahead, emit, over = forward[j], work.predicted[j], work.emit[j], 1.0 / work.scale[j]
         none, unlinked = emit[n] * over, 0.0
         for k in range(n):
-            work.flow[k] = emit[k] * work.after[k + 1] * over
-            link[at + k * m + j] = ahead[k] * work.flow[k]
+            work.emit_backward[k] = emit[k] * work.backward[k + 1] * over
+            link[at + k * m + j] = ahead[k] * work.emit_backward[k]
         for c in range(n + 1):
-            unlinked += here[c] * work.after[c]
-            work.after[c] *= none
+            unlinked += here[c] * work.backward[c]
+            work.backward[c] *= none
         link[at + n * m + j] = unlinked * none
         for c in range(n + 1):
-            chance, moved = here[c], work.moved[c]
+            chance, moved = here[c], work.expected_moves[c]
             for k in range(n):
-                moved[k] += chance * work.flow[k]
+                moved[k] += chance * work.emit_backward[k]
         for k in range(n):
-            flow, back = work.flow[k], work.back[k]
+            flow, back = work.emit_backward[k], work.move_to[k]
             for c in range(n + 1):
-                work.after[c] += flow * back[c]
+                work.backward[c] += flow * back[c]
 
 
 @jit_called
 def _count_jumps(pairs, work, n, shares, i):
     """Expected jumps of a pair into its share, those that left the sentence among them."""
-    farthest, count, at = pairs.longest_jump, shares.jump, shares.jump_first[i]
+    farthest, count, at = pairs.longest_jump, shares.jump, shares.jump_starts[i]
     for b in range(2 * farthest + 1):
         count[at + b] = 0.0
     for c in range(n + 1):
         moves = 0.0
         for k in range(n):
-            expected = work.moved[c, k] * work.move[c, k]
+            expected = work.expected_moves[c, k] * work.move[c, k]
             count[at + farthest + min(max(k + 1 - c, -farthest), farthest)] += expected
             moves += expected
         low, high = max(-farthest, 1 - c), min(farthest, n - c)
-        lost_jumps = moves * work.again[c]
+        lost_jumps = moves * work.draws_until_inside[c]
         for b in range(low + farthest):
             count[at + b] += lost_jumps * work.jump[b]
         for b in range(high + farthest + 1, 2 * farthest + 1):
@@ -302,7 +299,7 @@ EXPECT, PLACE, SWEEP, SCORE, WEIGH, ADD = range(6)
 def _add_share(pairs, sums, shares, i, sign):
     """Add the share of a pair to the sums, or take it out."""
     first, (n, m) = pairs.source_starts[i], _lengths(pairs, i)
-    cells, totals, at, source = sums.cells, sums.totals, shares.link_first[i], pairs.first[i]
+    cells, totals, at, source = sums.cells, sums.totals, shares.link_starts[i], pairs.first[i]
     total = 0.0
     for k in range(n + 1):
         row = pairs.source[first + k] if k < n else pairs.null_row
@@ -316,7 +313,7 @@ def _add_share(pairs, sums, shares, i, sign):
             source += 1
         totals[row] += sign * total
     # The last total is that of NULL. A pair without an alignment adds nothing.
-    jump, width, jumps = shares.jump_first[i], 2 * pairs.longest_jump + 1, 0.0
+    jump, width, jumps = shares.jump_starts[i], 2 * pairs.longest_jump + 1, 0.0
     for b in range(width):
         cells[pairs.n_lexical + b] += sign * shares.jump[jump + b]
         jumps += shares.jump[jump + b]
@@ -332,9 +329,9 @@ def _add_share(pairs, sums, shares, i, sign):
 def _clear_share(pairs, shares, i):
     """The share of a pair that has no alignment."""
     size = pairs.first[i + 1] - pairs.first[i]
-    for x in range(shares.link_first[i], shares.link_first[i] + size):
+    for x in range(shares.link_starts[i], shares.link_starts[i] + size):
         shares.link[x] = 0.0
-    for b in range(shares.jump_first[i], shares.jump_first[i] + 2 * pairs.longest_jump + 1):
+    for b in range(shares.jump_starts[i], shares.jump_starts[i] + 2 * pairs.longest_jump + 1):
         shares.jump[b] = 0.0
 
 
@@ -352,9 +349,9 @@ def infer(pairs, tally, sums, shares, work, update, uniform, log_z):
         if SWEEP <= update <= SCORE:
             _add_share(pairs, sums, shares, i, -1.0)
         if update < ADD:
-            _weigh(pairs, tally, work, i, uniform)
+            _fill_weights(pairs, tally, work, i, uniform)
             if update == PLACE:
-                _emit_links(pairs, work, i, shares)
+                _links_as_emissions(pairs, work, i, shares)
             log_z[i] = _forward(work, n, m)
         if update <= SWEEP:
             if log_z[i] > -math.inf:
@@ -371,16 +368,16 @@ def infer(pairs, tally, sums, shares, work, update, uniform, log_z):
 
 @jit_called
 def _fill_best(work, n, m, came_from):
-    """Weights of the best ways into each context, in `before`; returns the log of the best.
+    """Weights of the best ways into each context, in `forward`; returns the log of the best.
 
     `came_from` receives for each word and context the context before it, or -1 where the word has
     no source. Weights are divided by the largest after each word.
     """
     for c in range(n + 1):
-        work.before[0, c] = 1.0 if c == 0 else 0.0
+        work.forward[0, c] = 1.0 if c == 0 else 0.0
     total = 0.0
     for j in range(m):
-        here, then, emit, largest = work.before[j], work.before[j + 1], work.emit[j], 0.0
+        here, then, emit, largest = work.forward[j], work.forward[j + 1], work.emit[j], 0.0
         for c in range(n + 1):
             then[c], came_from[j, c] = here[c] * emit[n], -1
             if c > 0:
@@ -409,12 +406,12 @@ def best_alignments(pairs, tally, work, came_from, positions, logs):
     """
     for i in range(logs.size):
         first, (n, m) = pairs.target_starts[i], _lengths(pairs, i)
-        _weigh(pairs, tally, work, i, False)
+        _fill_weights(pairs, tally, work, i, False)
         logs[i] = _fill_best(work, n, m, came_from)
         c, best = 0, -1.0
         for b in range(n + 1):
-            if work.before[m, b] > best:
-                c, best = b, work.before[m, b]
+            if work.forward[m, b] > best:
+                c, best = b, work.forward[m, b]
         for j in range(m - 1, -1, -1):
             positions[first + j] = -1
             if logs[i] > -math.inf and came_from[j, c] >= 0:
@@ -431,9 +428,8 @@ def best_alignments(pairs, tally, work, came_from, positions, logs):
 class AlignmentSweep(NamedTuple):
     """The alignments of a sweep; lost jumps are those that left the sentence."""
 
-    positions: (
-        np.ndarray
-    )  # (n_target_tokens,), int64, of the source of each word, -1 or `UNALIGNED`
+    # (n_target_tokens,), int64, of the source of each word, -1 or `UNALIGNED`
+    positions: np.ndarray
     lost_jumps: np.ndarray  # (n_pairs, 2 K + 1), int64, how often each jump was lost
     proposed_positions: np.ndarray  # (longest_target,), int64
     proposed_lost: np.ndarray  # (2 K + 1,), int64
@@ -515,17 +511,17 @@ def _count_alignment(pairs, tally, i, positions, lost_jumps, sign):
 def _draw_path(work, n, rng, positions):
     """Draw an alignment from a filled trellis, from the last word to the first."""
     m, c, level = positions.size, 0, rng.random()
-    while c < n and level >= work.before[m, c]:
-        level -= work.before[m, c]
+    while c < n and level >= work.forward[m, c]:
+        level -= work.forward[m, c]
         c += 1
     for j in range(m - 1, -1, -1):
-        none = work.before[j, c] * work.emit[j, n]
-        linked = work.ahead[j, c - 1] * work.emit[j, c - 1] if c > 0 else 0.0
+        none = work.forward[j, c] * work.emit[j, n]
+        linked = work.predicted[j, c - 1] * work.emit[j, c - 1] if c > 0 else 0.0
         positions[j] = -1
         if rng.random() * (none + linked) >= none:
-            positions[j], level, k, c = c - 1, rng.random() * work.ahead[j, c - 1], c - 1, 0
-            while c < n and level >= work.before[j, c] * work.move[c, k]:
-                level -= work.before[j, c] * work.move[c, k]
+            positions[j], level, k, c = c - 1, rng.random() * work.predicted[j, c - 1], c - 1, 0
+            while c < n and level >= work.forward[j, c] * work.move[c, k]:
+                level -= work.forward[j, c] * work.move[c, k]
                 c += 1
 
 
@@ -555,7 +551,7 @@ def _draw_poisson(rng, rate):
 
 
 @jit_called
-def _draw_lost(work, farthest, n, rng, positions, lost_jumps):
+def _draw_lost_jumps(work, farthest, n, rng, positions, lost_jumps):
     """Draw the jumps that left the sentence before each jump of an alignment; whether few enough.
 
     How many are lost before one stays is geometric: a Poisson number whose rate is exponential. So
@@ -564,20 +560,20 @@ def _draw_lost(work, farthest, n, rng, positions, lost_jumps):
     """
     c, total, n_lost = 0, 0.0, 0
     for b in range(2 * farthest + 1):
-        work.rate[b] = 0.0
+        work.lost_rate[b] = 0.0
         lost_jumps[b] = 0
     for j in range(positions.size):
         if positions[j] >= 0:
             low, high = max(-farthest, 1 - c) + farthest, min(farthest, n - c) + farthest
-            over = -math.log(1.0 - rng.random()) * work.again[c]
+            over = -math.log(1.0 - rng.random()) * work.draws_until_inside[c]
             for b in range(2 * farthest + 1):
                 if b < low or b > high:
-                    work.rate[b] += work.jump[b] * over
+                    work.lost_rate[b] += work.jump[b] * over
                     total += work.jump[b] * over
             c = positions[j] + 1
     if total < 2 * MOST_LOST:
         for b in range(2 * farthest + 1):
-            lost_jumps[b] = _draw_poisson(rng, work.rate[b])
+            lost_jumps[b] = _draw_poisson(rng, work.lost_rate[b])
             n_lost += lost_jumps[b]
     return total < 2 * MOST_LOST and n_lost <= MOST_LOST
 
@@ -618,7 +614,7 @@ def draw_alignments(pairs, tally, work, sweep, has_old, rng, log_z):
             continue
         if has_old:
             _count_alignment(pairs, tally, i, old, lost_jumps, -1.0)
-        _weigh(pairs, tally, work, i, False)
+        _fill_weights(pairs, tally, work, i, False)
         log_z[i] = _forward(work, n, m)
         if log_z[i] == -math.inf:
             if has_old:
@@ -627,7 +623,7 @@ def draw_alignments(pairs, tally, work, sweep, has_old, rng, log_z):
                 old[:] = UNALIGNED
             continue
         _draw_path(work, n, rng, new)
-        few = _draw_lost(work, pairs.longest_jump, n, rng, new, new_lost)
+        few = _draw_lost_jumps(work, pairs.longest_jump, n, rng, new, new_lost)
         accepted = not has_old
         if has_old and few:
             accepted = _hastings_step(pairs, tally, i, sweep, rng)

@@ -1,4 +1,5 @@
-"""Kernels of von Mises emissions: predictive log densities of angles.
+"""Kernels of von Mises emissions: predictive log densities of angles. Concentrations are integrated
+over a grid, whose faint (negligible) points are left out; Bessel functions I0 are polynomials.
 
 Concentrations g have values on a grid, whose weights are those of a posterior. Of n angles whose
 unit vectors have a sum of length r the likelihood, with all directions equally probable, is
@@ -13,7 +14,7 @@ from numpy.polynomial import Chebyshev, Polynomial
 from scipy.special import i0e
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_token
-from sklearn_cvb.kernels.special import exp_of_block, log_of_block, room_for_bits
+from sklearn_cvb.kernels.special import bit_buffer, exp_of_block, log_of_block
 from sklearn_cvb.kernels.vectors import LANES, part, put, root_of, spread, where_below
 
 # Where one polynomial for exp(-x) I0(x) ends and another one begins, their terms, and how many
@@ -38,9 +39,9 @@ def scaled_bessel() -> np.ndarray:
     return np.array([each.convert(kind=Polynomial).coef for each in fitted])
 
 
-def room_for_angles() -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+def angle_buffers() -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Buffers of `angle_scores`."""
-    return np.empty((5, _BLOCK)), room_for_bits(_BLOCK)
+    return np.empty((5, _BLOCK)), bit_buffer(_BLOCK)
 
 
 @jit_token
@@ -57,7 +58,7 @@ def _scaled_i0(x, bessel):
 
 
 @jit_token
-def _last_used(concentrations, log_i0, n, length, step, place, faintest):
+def _grid_end(concentrations, log_i0, n, length, step, place, faintest):
     """The last place, up or down, whose weight g length - n log I0(g) is not faint.
 
     The weight is concave in g: its peak is looked for from some place on.
@@ -108,7 +109,7 @@ def angle_scores(vectors, observed, units, sums, grid, faintest, room, scores):
 
     `sums` are counts, cosines and sines of what is known, (n_units or 1, D, K) each; `grid` the
     concentrations, log I0 of them, and `scaled_bessel`. A concentration whose log weight is
-    `faintest` below the largest is left out; see `room_for_angles`.
+    `faintest` below the largest is left out; see `angle_buffers`.
     """
     counts, cosines, sines = sums
     concentrations, log_i0, bessel = grid
@@ -125,10 +126,10 @@ def angle_scores(vectors, observed, units, sums, grid, faintest, room, scores):
                 )
                 length = math.sqrt(along * along + across * across)
                 # With an angle opposite to the mean, and at it; what is known is between.
-                first = _last_used(
+                first = _grid_end(
                     concentrations, log_i0, n + 1.0, abs(length - 1.0), -1, first, faintest
                 )
-                last = _last_used(concentrations, log_i0, n + 1.0, length + 1.0, 1, first, faintest)
+                last = _grid_end(concentrations, log_i0, n + 1.0, length + 1.0, 1, first, faintest)
                 used = first, last + 1
                 lengths[0] = length
                 _log_sums(np.int64(1), concentrations, log_i0, n, used, bessel, room)

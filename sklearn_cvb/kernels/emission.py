@@ -1,4 +1,5 @@
-"""Kernels of emissions: sums of features and moments by state, and log densities.
+"""Kernels of emissions: sums of features and moments by state, and log densities (scores): normal
+ones, parabolas in x, and Student's t, logs of ratios 1 + (x - mean)^2 / scale.
 
 States are the last axis of every table, so that the innermost loops are vectors. Observations ``x``
 are (n_steps, D), ``observed`` says where nothing is missing, or is None; posteriors and scores are
@@ -11,7 +12,7 @@ import math
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token, jit_token_reduction
-from sklearn_cvb.kernels.special import log_of_block, room_for_bits
+from sklearn_cvb.kernels.special import bit_buffer, log_of_block
 from sklearn_cvb.kernels.vectors import LANES, part, put, spread
 
 # What rounding leaves of a pivot is never less than this share of the prior's.
@@ -251,7 +252,7 @@ def student_by_column(x, observed, units, tables, room, scores):
     """Sum over observed columns of polynomial(z) - exponent log z.
 
     z is 1 / (1 + inverse (x - mean)^2). The tables (means, inverses, exponents) are (n_units or 1,
-    D, K), polynomials (n_units or 1, D, N, K) from the constants on; see `room_for`.
+    D, K), polynomials (n_units or 1, D, N, K) from the constants on; see `buffers`.
     """
     means, inverses, exponents, polynomials = tables
     for u in range(units.size - 1):
@@ -302,7 +303,7 @@ def student_moments(x, observed, posterior, units, tables, room, sums):
 
 
 @jit_token_reduction
-def _less_product(row, left, right):
+def _subtract_product(row, left, right):
     """row -= left right, state by state."""
     for k in range(row.size):
         row[k] -= left[k] * right[k]
@@ -338,14 +339,14 @@ def _invert_factors(factor, scale_prior, log_det):
         log_det[k] = 0.0
     for j in range(n):
         for i in range(j):
-            _less_product(factor[j, j], factor[j, i], factor[j, i])
+            _subtract_product(factor[j, j], factor[j, i], factor[j, i])
         for k in range(n_states):
             pivot = max(factor[j, j, k], _SMALLEST_PIVOT * scale_prior[j, j])
             log_det[k] += math.log(pivot)
             factor[j, j, k] = math.sqrt(pivot)
         for i in range(j + 1, n):
             for h in range(j):
-                _less_product(factor[i, j], factor[i, h], factor[j, h])
+                _subtract_product(factor[i, j], factor[i, h], factor[j, h])
             for k in range(n_states):
                 factor[i, j, k] /= factor[j, j, k]
     # inv(L), row by row from the top: row i is (e_i - sum over h < i of L[i, h] row h) / L[i, i].
@@ -354,7 +355,7 @@ def _invert_factors(factor, scale_prior, log_det):
         for j in range(i):
             factor[j, i] = 0.0
             for h in range(j, i):
-                _less_product(factor[j, i], factor[i, h], factor[h, j])
+                _subtract_product(factor[j, i], factor[i, h], factor[h, j])
         for j in range(i):
             for k in range(n_states):
                 factor[i, j, k] = factor[j, i, k] / factor[i, i, k]
@@ -376,6 +377,6 @@ def normal_wishart(statistics, mean_prior, strength, scale_prior, means, factors
         _invert_factors(factors[u], scale_prior, log_det[u])
 
 
-def room_for(n_columns: int, n_states: int) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+def buffers(n_columns: int, n_states: int) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Buffers of `student_by_column` and `student_moments`."""
-    return np.empty((n_columns, n_states)), room_for_bits(n_columns * n_states)
+    return np.empty((n_columns, n_states)), bit_buffer(n_columns * n_states)

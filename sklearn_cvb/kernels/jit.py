@@ -39,7 +39,7 @@ _GONE = AttributeError, ImportError
 Decorator = Callable[[Callable[..., Any]], Any]
 
 
-class _WithoutCollections(event.Listener):
+class _GarbageCollectionPause(event.Listener):
     """Keeps Python from looking for garbage while a function of this package is compiled.
 
     Numba makes millions of objects that live until the end: to go through them again and again
@@ -64,7 +64,7 @@ class _WithoutCollections(event.Listener):
                 gc.enable()
 
 
-event.register("numba:compile", _WithoutCollections())
+event.register("numba:compile", _GarbageCollectionPause())
 
 
 def kept_on_disk(**options: Any) -> Decorator:
@@ -88,7 +88,7 @@ def kept_on_disk(**options: Any) -> Decorator:
         # of numba's says this; with NUMBA_DISABLE_JIT there is no index.)
         index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
         if index is not None:
-            index._version = f"{index._version}, kernels {_sum_of_all_kernels()}"
+            index._version = f"{index._version}, kernels {_checksum_of_kernels()}"
             for name in ("_load_index", "_load_data"):
                 setattr(index, name, _passing_over_damage(getattr(index, name), kernel))
         return kernel
@@ -117,7 +117,7 @@ def _passing_over_damage(load: Callable[..., Any], kernel: Any) -> Callable[...,
 
 
 @functools.cache
-def _sum_of_all_kernels() -> int:
+def _checksum_of_kernels() -> int:
     """A checksum of the source of all kernels."""
     total = 0
     for file in sorted(Path(__file__).parent.rglob("*.py")):
@@ -173,8 +173,8 @@ jit_token_reduction: Decorator = numba.njit(
 
 
 @intrinsic
-def few(typing: Any, n: Any) -> Any:
-    """n, which the compiler cannot foresee: ``while j < few(n)`` for loops of two or three turns.
+def opaque(typing: Any, n: Any) -> Any:
+    """n, which the compiler cannot foresee: for loops of few turns, ``while j < opaque(n)``.
 
     It unrolls and vectorises ``for j in range(n)``, and then the ways in and out cost more than
     the loop.

@@ -1,4 +1,4 @@
-"""Special functions of whole tables: digamma, exp and log, in vectors.
+"""Special functions of whole tables, in vectors: digamma, and exp and log by the bits of numbers.
 
 What is the same arithmetic for all numbers is done a block at a time, as polynomials that compilers
 turn into vectors, to 1 ulp or so: libraries' scalar functions would take longer than forward and
@@ -41,7 +41,7 @@ def digamma(x):
 # exp and log
 
 
-def room_for_bits(size: int = _BLOCK) -> tuple[np.ndarray, np.ndarray]:
+def bit_buffer(size: int = _BLOCK) -> tuple[np.ndarray, np.ndarray]:
     """A buffer for the bits of numbers: as integers, and the same memory as numbers."""
     bits = np.empty(size, np.int64)
     return bits, bits.view(np.float64)
@@ -69,7 +69,7 @@ def to_weights(logs, largest, room):
     """Log weights (n_steps, K) to weights, in place, the largest of each step 1.
 
     `largest` (n_steps,) receives what was taken off the logs of each step: 0 where all are -inf. A
-    weight below e**-708 of the largest becomes 0. `room` is that of `room_for_bits`.
+    weight below e**-708 of the largest becomes 0. `room` is that of `bit_buffer`.
     """
     bits, power = room
     n_steps, n_states = logs.shape
@@ -111,7 +111,7 @@ def log_of_block(part, bits, mantissas):
 
 @jit
 def log_of(values, room):
-    """Logs of positive numbers from 1 on (n,), in place; `room` is that of `room_for_bits`."""
+    """Logs of positive numbers from 1 on (n,), in place; `room` is that of `bit_buffer`."""
     bits, mantissas = room
     for begin in range(0, values.size, bits.size):
         log_of_block(values[begin : begin + bits.size], bits, mantissas)

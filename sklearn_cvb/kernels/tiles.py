@@ -1,4 +1,5 @@
-"""Products of tables tens of columns wide, a tile of the result at a time.
+"""Products of tables tens of columns wide, in LLVM: tiles of the result, whose sums stay in
+registers.
 
 BLAS is made for large matrices. A tile whose sums stay in registers while all terms are added is
 two to three times as fast on small ones. Compilers do not find that form by themselves, so it is
@@ -129,7 +130,7 @@ _tile_of_outer, _narrow_tile_of_outer = _tile(_TILE_VECTORS, True), _tile(1, Tru
 
 
 @intrinsic
-def _fetch(typing, table, row, column):
+def _prefetch(typing, table, row, column):
     """Ask for the cache line of table[row, column] before it is needed."""
 
     def write(context, builder, signature, arguments):
@@ -148,10 +149,10 @@ def _fetch(typing, table, row, column):
 
 
 @jit_token
-def fetch(table, row):
+def prefetch(table, row):
     """Ask for a row of a large table before it is needed."""
     for column in range(0, table.shape[1], LANES):
-        _fetch(table, row, column)
+        _prefetch(table, row, column)
 
 
 @jit

@@ -1,4 +1,5 @@
-"""Vectors of numbers as values in kernels: rows of any length, so many numbers at a time.
+"""Vectors of numbers (SIMD) as values in kernels: parts of rows are loaded, computed with, and put
+back.
 
 Compilers turn loops over long rows into vectors, and go through the last numbers of a row, and
 through rows of a few states, one by one. Kernels that say what vectors they mean take the time of
@@ -43,7 +44,7 @@ _vector = _Vector()
 
 
 @register_model(_Vector)
-class _Model(models.PrimitiveModel):
+class _VectorModel(models.PrimitiveModel):
     """A vector is a value in a register, as a number is."""
 
     def __init__(self, manager: Any, kind: Any) -> None:

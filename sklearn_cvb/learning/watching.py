@@ -1,4 +1,6 @@
-"""Progress of a fit on the terminal, its callbacks, and Ctrl-C."""
+"""What is told of a fit after each sweep: lines on the terminal, callbacks; and Ctrl-C, which
+waits.
+"""
 
 import signal
 import threading
@@ -14,7 +16,7 @@ from sklearn_cvb.learning.model import Fit, ModelT, Record
 class RestartCallbacks(Protocol):
     """Callbacks of a restart."""
 
-    def swept(self, result: Callable[[], FitResult]) -> bool:
+    def after_sweep(self, result: Callable[[], FitResult]) -> bool:
         """Tell of a sweep, and on demand what the fit would be if it ended here; True ends it."""
 
     def end(self) -> None:
@@ -25,10 +27,10 @@ class Callbacks(Protocol):
     """Callbacks of a fit, opened by its caller."""
 
     def begin(self, n_restarts: int) -> None:
-        """A fit of so many restarts begins."""
+        """A fit of this many restarts begins."""
 
     def begin_restart(self, index: int, max_iter: int) -> RestartCallbacks:
-        """A restart of at most so many sweeps begins: its callbacks."""
+        """A restart of at most this many sweeps begins: its callbacks."""
 
 
 class Watcher:
@@ -59,8 +61,8 @@ class Watcher:
         if settings.verbose > 1:
             print(f"restart {self._index}, sweep {done}: {fit.history[-1]:.6f}")
         if self._called is not None:
-            stop |= self._called.swept(partial(self._result, fit))
-            if stop or fit.converged or fit.broken_off or done == settings.max_iter:
+            stop |= self._called.after_sweep(partial(self._result, fit))
+            if stop or fit.converged or fit.check_broken_off or done == settings.max_iter:
                 self._called.end()
         return stop
 
@@ -83,7 +85,7 @@ class Interrupted(Exception):
 
 @contextmanager
 def ctrl_c_waits() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C waits for the end of what is in this context, which is told; a second one does not.
+    """Ctrl-C waits for the end of what is in this context; a second one does not.
 
     Only the main thread hears it, and another handler than Python's own is left alone.
     """

@@ -13,7 +13,7 @@ from sklearn_cvb.reading.corpus import as_list, is_missing, names_of_columns
 
 # Of fewer rows, columns of mixed symbols may be of one kind each by chance.
 _FEW_ROWS = 4
-# A handful of columns and so many rows for each look like a log.
+# A handful of columns and this many rows for each look like a log.
 _HANDFUL, _ROWS_FOR_EACH = 5, 10
 _KINDS = {
     "text": (str, bytes),
@@ -45,13 +45,17 @@ def cautions_of_events(X: Any, what: str) -> tuple[str, ...]:
     n_rows, width = shape
     if what == "numbers" or not 1 < width <= _HANDFUL or n_rows < _ROWS_FOR_EACH * width:
         return ()
-    own = [set(filterfalse(is_missing, set(as_list(one) or ()))) for one in columns.values()]
+    values = [set(as_list(one) or ()) for one in columns.values()]
+    own = [set(filterfalse(is_missing, one)) for one in values]
     if not all(own) or len(set().union(*own)) < sum(map(len, own)):
         return ()
+    # In lists what is missing at the end of a row is a step.
+    is_padded = len(own[-1]) < len(values[-1])
+    lists = "without what is missing at their ends" if is_padded else "numpy.asarray(X).tolist()"
     return (
         f"each of the {n_rows} rows of X is read as a sequence of {width} symbols, and no symbol "
         f"is in two columns: are they events? {_cure(X, columns, what)}; to say that rows are "
-        "sequences pass lists of what is in them, numpy.asarray(X).tolist()",
+        f"sequences pass lists of what is in them, {lists}",
     )
 
 
@@ -102,15 +106,15 @@ def _cure(X: Any, columns: Mapping[Any, Any], what: str) -> str:
     kinds = {name: _kinds_of(own) for name, own in columns.items()}
     named = [name for name, own in kinds.items() if own not in ({"times"}, set())]
     n_different = {name: len(set(as_list(columns[name]) or ())) for name in named}
-    taken: Any = next((name for name in reversed(named) if kinds[name] == {"text"}), named[-1])
-    few = (name for name in named if name != taken and 2 * n_different[name] <= len(X))
-    by = next(few, None)
+    others = [name for name in named if kinds[name] != {"numbers"}]
     if what == "numbers":
-        others = [name for name in named if kinds[name] != {"numbers"}]
         by = min(others or named, key=n_different.__getitem__)
-        taken = [name for name in named if name not in (by, *others)]
-    if by is None or taken == []:
-        by = taken if by is None else by
+        taken: Any = [name for name in named if name not in (by, *others)]
+    else:
+        taken = (others or named)[-1]
+        few = (name for name in named if name != taken and 2 * n_different[name] <= len(X))
+        by = next(few, taken)
+    if taken in ([], by):
         taken = [name for name in named if name != by] or [name for name in columns if name != by]
     times = [name for name, own in kinds.items() if own == {"times"} and taken != [name]]
     time = f", time={times[0]!r}" if len(times) == 1 else ""

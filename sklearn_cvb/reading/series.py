@@ -375,7 +375,7 @@ def with_asked_columns(
 
 
 def _asked_columns(sample: Any, asked: list[Any]) -> Any:
-    """The columns of a frame that are asked for; all where it lacks one, which is told later."""
+    """The columns of a frame that are asked for; all where it lacks one."""
     names = names_of_columns(sample) if hasattr(sample, "columns") else []
     own = [name for name in names if name in asked]
     if len(own) == len(names) or sorted(own) != sorted(asked):
@@ -434,11 +434,10 @@ def _with_codes(sample: Any, name: str, of: Categories, names: list[Any] | None)
     for column, labels in of.items():
         place_in, width = place_of_column(column, names), table.shape[1]
         if place_in >= width or (names is not None and len(names) != width):
-            others = (
-                f"column {place_in} of others holds text" if names is None else f"others {names!r}"
-            )
+            known = f"column {place_in} of others holds text"
+            known = known if names is None else f"others {names!r}"
             one = "; where X is one sequence, pass [X]" * (np.ndim(sample) == 1)
-            raise ValueError(f"{name} has {width} column{'s' * (width > 1)}, but {others}{one}")
+            raise ValueError(f"{name} has {width} column{'s' * (width > 1)}, but {known}{one}")
         codes = {label: code for code, label in enumerate(labels)}
         table[:, place_in] = [
             value if is_missing(value) else _code(value, codes, labels, name, column)

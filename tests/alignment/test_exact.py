@@ -49,12 +49,12 @@ from sklearn_cvb.alignment.parameters import (
 )
 from sklearn_cvb.alignment.reading import AlignmentProblem
 from sklearn_cvb.kernels.alignment import (
-    AlignmentSums,
     AlignmentTally,
     _count_use,
     _count_uses,
     _draw_poisson,
 )
+from sklearn_cvb.kernels.sums import CellSums
 from sklearn_cvb.learning.model import State
 
 # Words 0 to 3 of the source, 0 to 2 of the target; a word stands twice in the second pair.
@@ -362,7 +362,7 @@ def both_uses(tallies, cell, sign, n):
 
 def test_many_uses_of_a_cell_weigh_as_one_by_one():
     """The urn's weights in one step, added, left, and taken out."""
-    counts = [AlignmentSums(np.array([2.0, 1.0]), np.array([3.0])) for _ in range(2)]
+    counts = [CellSums(np.array([2.0, 1.0]), np.array([3.0])) for _ in range(2)]
     prior = np.array([1e-10, 0.5]), np.array([0.5 + 1e-10]), np.zeros(1), -1.0
     tallies = AlignmentTally(counts[0], *prior), AlignmentTally(counts[1], *prior)
     for cell, sign in [(0, 1.0), (1, 1.0), (1, 0.0), (1, -1.0)]:

@@ -11,7 +11,7 @@ from sklearn_cvb.chain.parameters.rows import HMMCounts, floor_of, tally_of
 from sklearn_cvb.chain.symbols import leave_out
 from sklearn_cvb.chain.symbols import leave_out_lists as lists
 from sklearn_cvb.chain.symbols.leave_out import (
-    Pass,
+    UnitPass,
     all_entries,
     layout_for,
     make_pass,
@@ -151,7 +151,7 @@ def test_forms_agree_on_what_float64_loses(init, monkeypatch):
     # Lost after eight tokens of a long run, where it is scaled; d is a settled word.
     X.append(list("auvxyzxyzxyzxad"))
     lost = []
-    monkeypatch.setattr(leave_out, "infer_lost", counting(leave_out.infer_lost, lost))
+    monkeypatch.setattr(leave_out, "infer_in_logs", counting(leave_out.infer_in_logs, lost))
     results = []
     for form in FORMS:
         lost.clear()
@@ -257,7 +257,7 @@ def test_all_units_taken_out_leave_the_prior(form, monkeypatch):
     problem, units, prior = first_units(form, X, labels(X, rng), monkeypatch)
     shared = shared_by(tally_of(units.counts, prior, problem.cells), floor_of(prior))
     stored = UnitResults(units.posterior, units.pairs, np.empty(units.layout.n_units))
-    make_pass(TAKE_OUT, Pass(units.layout, shared, stored))
+    make_pass(TAKE_OUT, UnitPass(units.layout, shared, stored))
     emission = shared.emission[:-1].copy()
     if units.layout.settled is not None:
         emission -= units.layout.settled.count
@@ -278,7 +278,7 @@ def test_rounding_leaves_no_cell_below_its_prior(form, monkeypatch):
     shared = shared_by(tally_of(units.counts, prior, problem.cells), floor)
     # Posteriors that are larger than all that has been counted.
     stored = UnitResults(100 * units.posterior, 100 * units.pairs, np.empty(units.layout.n_units))
-    work = Pass(units.layout, shared, stored)
+    work = UnitPass(units.layout, shared, stored)
     make_pass(TAKE_OUT, work, (0, problem.corpus.n_sequences))
     assert (shared.steps >= floor.least_step).all()
     assert (shared.emission[:-1] >= floor.least).all()

@@ -83,7 +83,7 @@ def test_sweeps_equal_their_restatement(monkeypatch, name, temperature):
     read = estimator._read(problem.sequences, None)
     algorithm, model, task = estimator._algorithm(), estimator._model(read), read.problem
     state = algorithm.start(model, np.random.default_rng(0))
-    assert len(state.shares.scan.blocks) > 2
+    assert len(state.shares.visits) > 1
     borders = np.cumsum([len(row) for row in problem.sequences])[:-1]
     z = [row.tolist() for row in np.split(task.lattice.state[state.shares.slots], borders)]
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
@@ -102,32 +102,32 @@ def test_sweeps_equal_their_restatement(monkeypatch, name, temperature):
     assert n_moved > 10
 
 
-def test_scan_groups_tokens_by_their_number_of_states(monkeypatch):
+def test_visits_group_tokens_by_their_number_of_states(monkeypatch):
     monkeypatch.setattr(gibbs_sweeps, "_CHUNK", 6)
     count = np.array([2, 1, 3, 2, 1, 4, 3, 2, 2, 1], np.int32)
     lattice = Lattice(
         np.zeros_like(count, np.uint32), count, np.empty(0, np.uint32), np.empty(0, np.int32)
     )
-    scan = gibbs_sweeps.scan_for(lattice, np.array([0, 3, 4, 10]))
-    assert scan.token.tolist() == [0, 3, 2, 5, 7, 8, 6]
-    assert scan.border.tolist() == [1, 3, 2, 0, 0, 0, 0]
-    assert scan.blocks.tolist() == [0, 7]
+    (visits,) = gibbs_sweeps.visits_of(lattice, np.array([0, 3, 4, 10]))
+    assert visits.token.tolist() == [0, 3, 2, 5, 7, 8, 6]
+    assert visits.border.tolist() == [1, 3, 2, 0, 0, 0, 0]
 
 
-def test_scan_is_from_left_to_right_where_all_states_are_open():
+def test_visits_are_from_left_to_right_where_all_states_are_open():
     count = np.full(30_000, 3, np.int32)
     lattice = Lattice(
         np.zeros_like(count, np.uint32), count, np.empty(0, np.uint32), np.empty(0, np.int32)
     )
-    scan = gibbs_sweeps.scan_for(lattice, np.array([0, 30_000]))
-    np.testing.assert_array_equal(scan.token, np.arange(30_000))
+    visits = gibbs_sweeps.visits_of(lattice, np.array([0, 30_000]))
+    tokens = np.concatenate([block.token for block in visits])
+    np.testing.assert_array_equal(tokens, np.arange(30_000))
 
 
 @pytest.mark.parametrize("temperature", [0.3, 2.0, 9.0, 50.0, 1e6])
 def test_races_are_won_in_proportion_to_powers(temperature):
     n_races = 40_000
     counts = np.full(n_races, 4)
-    handicaps = gibbs_sweeps.handicaps(counts, temperature, np.random.default_rng(0))
+    handicaps = gibbs_sweeps.race_noise(counts, temperature, np.random.default_rng(0))
     weights = np.array([1e-30, 0.5, 0.2, 0.3])
     won = np.bincount((weights * handicaps.reshape(n_races, 4)).argmax(axis=1), minlength=4)
     share = weights ** (1 / temperature)

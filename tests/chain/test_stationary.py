@@ -7,7 +7,7 @@ from scipy.optimize import check_grad, minimize
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, EMHMMTagger, GibbsHMM, Transitions
 from sklearn_cvb.chain.parameters.stationary import (
-    log_density_and_slopes,
+    log_density_and_gradient,
     most_likely,
     stationary_distribution,
 )
@@ -89,7 +89,7 @@ def test_the_step_is_the_largest_and_slopes_are_derivatives():
 
     def value(rows):
         table = rows.reshape(4, 4)
-        return log_density_and_slopes(table / table.sum(axis=1, keepdims=True), starts, moves)[0]
+        return log_density_and_gradient(table / table.sum(axis=1, keepdims=True), starts, moves)[0]
 
     start, best = most_likely(starts, moves)
     np.testing.assert_allclose(start @ best, start, atol=1e-12)
@@ -103,7 +103,7 @@ def test_the_step_is_the_largest_and_slopes_are_derivatives():
     def slopes(rows):
         table = rows.reshape(4, 4)
         total = table.sum(axis=1, keepdims=True)
-        own = log_density_and_slopes(table / total, starts, moves)[1]
+        own = log_density_and_gradient(table / total, starts, moves)[1]
         return ((own - (own * table / total).sum(axis=1, keepdims=True)) / total).ravel()
 
     point = rng.dirichlet(np.ones(4), 4).ravel()

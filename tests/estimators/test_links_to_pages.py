@@ -48,8 +48,8 @@ def test_the_site_is_that_of_the_metadata():
     assert project["urls"]["Documentation"] == SITE
     source = project["urls"]["Source"]
     account = source.split("/")[3]
-    for name in ("README.md", "doc/index.rst", "doc/release/recipe.yaml"):
+    for name in ("README.md", "doc/index.rst", "doc/release/recipe.yaml", "CITATION.cff"):
         text = (ROOT / name).read_text("utf-8")
-        addresses = re.findall(rf"https://[^\s)`]*{account}[^\s)`]*", text)
+        addresses = re.findall(rf"https://[\w./-]*{account}[\w./-]*", text)
         assert addresses, name
         assert all(address.startswith((SITE, source)) for address in addresses), name

@@ -116,6 +116,13 @@ def test_columns_of_one_kind_without_a_common_value_are_asked_about(form):
         EMHMM(2, max_iter=2, tol=0, random_state=0).fit(X)
 
 
+def test_the_cure_does_not_turn_padding_into_steps():
+    X = CLICKS[["user", "page"]].astype(object)
+    X.loc[::3, "page"] = None
+    with pytest.warns(UserWarning, match="lists of what is in them, without what is missing at"):
+        EMHMM(2, max_iter=2, tol=0, random_state=0).fit(X)
+
+
 def test_codes_are_asked_about_too():
     X = np.column_stack([RNG.integers(0, 9, 100), RNG.integers(100, 120, 100)])
     with pytest.warns(UserWarning, match=r"split_by\(pandas.DataFrame\(X\), by=0, columns=1\)"):

@@ -83,6 +83,9 @@ NUMBERS = {
     "arrays of several lengths": [RNG.normal(size=(n, 2)) for n in (5, 30, 2)],
     "a wide table": np.cumsum(RNG.normal(size=(20, 30)), axis=1),
     "a wide frame": pd.DataFrame(RNG.normal(size=(20, 24)), columns=range(24)),
+    "a row for each day, newest first": pd.DataFrame(
+        RNG.normal(size=(20, 24)), pd.date_range("2026", periods=20)[::-1], range(24)
+    ),
     "a cube": RNG.normal(size=(10, 8, 2)),
     "cells without values": [series(DAYS).where(RNG.random((len(DAYS), 2)) < 0.8)],
     "a first row without values": [series(DAYS).shift(1)],

@@ -483,7 +483,7 @@ def test_nothing_is_left_beside_the_store(kind, store, monkeypatch):
     def fails(job, fit):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sklearn_cvb.learning.sweeps._ranked", fails)
+    monkeypatch.setattr("sklearn_cvb.learning.sweeps._finished", fails)
     with pytest.raises(KeyboardInterrupt):
         kind(LEGAL, max_iter=2).fit(store)
     assert _files(store) == before
@@ -549,7 +549,7 @@ def _mounted(folder):
 def test_a_disk_that_is_really_full(store, tmp_path):
     disk = _mounted(tmp_path)
     try:
-        with pytest.raises(OSError, match=r"No space left.*4 bytes a token"):
+        with pytest.raises(OSError, match=r"No space left.*4 bytes per token"):
             write_store(lambda: iter(lambda: X * 100, None), disk / "store")
         assert list(disk.iterdir()) == []
         long = write_store((X for _ in range(30)), store.folder.parent / "long")

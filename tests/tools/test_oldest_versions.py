@@ -59,3 +59,14 @@ def test_versions_that_are_broken_or_withdrawn_are_not_allowed(oldest):
     assert version("nltk") >= (3, 9, 1)
     assert version("pandas") >= (2, 2, 2)
     assert version("pytest-xdist") >= (3, 6, 1)
+
+
+def test_the_metadata_names_versions_of_python_that_are_tested():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    jobs = ROOT / ".github" / "workflows" / "tests.yml"
+    if not jobs.is_file():
+        pytest.skip("a source distribution holds no jobs")
+    (matrix,) = re.findall(r"^ +python: \[(.*)\]$", jobs.read_text(encoding="utf-8"), re.M)
+    named = re.findall(r":: Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    assert f">={named[0]}" == project["requires-python"]
+    assert {f'"{version}"' for version in named} <= {*matrix.split(", ")}

@@ -1,4 +1,7 @@
-"""The problem of a chain of numbers, and its E-step: forward-backward, filtering, paths, counts."""
+"""The problem of a chain of numbers, and its E-step: forward-backward, filtering, paths, counts.
+Each context of steps has a table of transitions, a stretch is of steps in one context, and scores
+give the log densities of steps.
+"""
 
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -11,14 +14,14 @@ from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.emissions.semi_markov import SemiMarkovScores
 from sklearn_cvb.kernels.chain.decoding import draw_paths
-from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice, Passes
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice, PassBuffers
 from sklearn_cvb.kernels.chain.log_space import (
     add_pairs_log,
     forward_backward_log,
     forward_pass_log,
 )
-from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
-from sklearn_cvb.kernels.special import room_for_bits, to_weights
+from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, step_buffers
+from sklearn_cvb.kernels.special import bit_buffer, to_weights
 from sklearn_cvb.learning.model import InferenceResult, StructureSample
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 from sklearn_cvb.reading.series import FittedColumns
@@ -116,9 +119,9 @@ def expand_contexts(
 
 # Posteriors, pair marginals and statistics of all sequences under given weights and scores
 
-# Sequences are inferred together up to so many steps: their tables stay in the cache.
+# Sequences are inferred together up to this many steps: their tables stay in the cache.
 _PIECE = 16384
-# Counts of so many pieces are there at a time before they are added.
+# Counts of this many pieces are there at a time before they are added.
 _ADDED = 256
 # What is below may have lost digits; what steps of at least this probability add outweighs it.
 _SMALLEST_MESSAGE, SMALLEST_STEP = 1e-300, 1e-250
@@ -233,15 +236,15 @@ def infer(
     need not look for that.
     """
     if isinstance(scores.scores, SemiMarkovScores):
-        expected = visits.inferred(*given_to_visits(chain, scores), starts, each_table(stretches))
-        return StepPosteriors(*expected._replace(pairs=without_stays(expected.pairs)))
+        expected = visits.infer(*visit_inputs(chain, scores), starts, each_table(stretches))
+        return StepPosteriors(*expected._replace(pairs=off_diagonal(expected.pairs)))
     weights, n_states = np.empty(scores.shape), scores.shape[1]
     largest = fill_weights(chain, scores, starts, stretches, weights)
     pairs, log_z = np.zeros(chain.transition.shape), np.empty(len(starts) - 1)
     found = StepPosteriors(np.empty_like(weights), pairs, log_z)
     fading: Any = slice(0)
     if exact and chain.transition.min() <= SMALLEST_STEP:
-        message, room = np.empty_like(weights), room_for_steps(n_states)
+        message, room = np.empty_like(weights), step_buffers(n_states)
         part = np.empty(len(weights)), message, found.log_z
         forward_steps(*chain[:2], weights, starts, *stretches, room, part)
         fading = has_small_messages(message, starts)
@@ -264,14 +267,12 @@ def each_table(stretches: ContextStretches) -> np.ndarray:
     return np.repeat(stretches.table, np.diff(stretches.begins))
 
 
-def without_stays(pairs: np.ndarray) -> np.ndarray:
+def off_diagonal(pairs: np.ndarray) -> np.ndarray:
     """Tables (n_tables, K, K) of pairs, but for those of one state."""
     return np.where(np.eye(pairs.shape[-1], dtype=bool), 0.0, pairs)
 
 
-def given_to_visits(
-    chain: ChainTables, scored: StepScores
-) -> tuple[visits.VisitTables, np.ndarray]:
+def visit_inputs(chain: ChainTables, scored: StepScores) -> tuple[visits.VisitTables, np.ndarray]:
     """The tables of a hidden semi-Markov chain, and log weights of all steps."""
     logs, scores = np.empty(scored.shape), cast(SemiMarkovScores, scored.scores)
     scored.fill(logs)
@@ -290,7 +291,7 @@ def fill_weights(
     scores.fill(table)
     _add_ends(chain, table, starts, stretches)
     largest = np.empty(len(table))
-    to_weights(table, largest, room_for_bits())
+    to_weights(table, largest, bit_buffer())
     return largest
 
 
@@ -328,7 +329,7 @@ def forward_backward(
     inside = weights[begin:end], starts[first : last + 1] - begin, *some
     posterior, log_z = posteriors.posterior[begin:end], posteriors.log_z[first:last]
     scale, transition = np.empty(end - begin), chain.transition[own]
-    room = room_for_steps(weights.shape[1])
+    room = step_buffers(weights.shape[1])
     forward_steps(chain.start[own], transition, *inside, room, (scale, posterior, log_z))
     backward = np.ascontiguousarray(np.swapaxes(transition, 1, 2))
     backward_steps(backward, *inside, scale, room, (posterior, posteriors.pairs[own], log_z))
@@ -392,7 +393,7 @@ def _infer_lost_in_logs(
         steps = slice(starts[i], starts[i + 1])
         alone = log_chain_of(chain, stretches, steps)
         own, lattice = posteriors.posterior[steps], lattice_of_steps(*logs[steps].shape)
-        work = Passes(
+        work = PassBuffers(
             logs[steps].flatten(), np.empty(own.size), own.reshape(-1), np.empty(len(own))
         )
         tables = alone[:3]
@@ -400,12 +401,12 @@ def _infer_lost_in_logs(
         if np.isneginf(posteriors.log_z[i]):
             own[:] = 0.0
             continue
-        own[:] = _summing_to_one(own)
+        own[:] = _normalised_rows(own)
         pairs = posteriors.pairs[alone.own]
         add_pairs_log(*tables[1:], alone.table, lattice, 0, len(own), work, pairs)
 
 
-def _summing_to_one(rows: np.ndarray) -> np.ndarray:
+def _normalised_rows(rows: np.ndarray) -> np.ndarray:
     """Chances without the rounding that large logs leave; rows of zeros stay."""
     totals = rows.sum(axis=1, keepdims=True)
     return rows / np.where(totals > 0, totals, 1.0)
@@ -501,8 +502,8 @@ def independent_posteriors(
         held = np.zeros((n_tables, n))
         np.add.at(held, each_table(stretches), posterior)
         stays = np.diagonal(pairs, axis1=1, axis2=2)
-        lasting = visits.geometric_visits(held, stays, cells.chain.longest)
-        pairs = without_stays(pairs)
+        lasting = visits.expected_visits(held, stays, cells.chain.longest)
+        pairs = off_diagonal(pairs)
     if topology is not None:
         pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
     return StepPosteriors(posterior, pairs, np.zeros(len(starts) - 1), lasting)
@@ -536,7 +537,7 @@ def filter_steps(
     weights, message = np.empty(scores.shape), np.empty(scores.shape)
     log_z = np.empty(len(starts) - 1)
     largest = fill_weights(chain, scores, starts, stretches, weights)
-    room, part = room_for_steps(weights.shape[1]), (np.empty(len(weights)), message, log_z)
+    room, part = step_buffers(weights.shape[1]), (np.empty(len(weights)), message, log_z)
     forward_steps(*chain[:2], weights, starts, *stretches, room, part)
     if chain.transition.min() <= SMALLEST_STEP:
         # Else steps from other states bring back more than what is lost.
@@ -550,9 +551,9 @@ def filter_steps(
         own, tables = logs[steps], log_chain_of(chain, stretches, steps)[:3]
         # Log forward messages, -inf from where no path is left.
         by_sequence[i] = forward = np.full(own.shape, -np.inf)
-        work = Passes(own.flatten(), forward.reshape(-1), np.empty(0), np.empty(len(own)))
+        work = PassBuffers(own.flatten(), forward.reshape(-1), np.empty(0), np.empty(len(own)))
         log_z[i] = forward_pass_log(*tables, lattice_of_steps(*own.shape), 0, len(own), work)
-        message[steps] = _summing_to_one(np.exp(forward))
+        message[steps] = _normalised_rows(np.exp(forward))
     return FilteredSteps(message, log_z, by_sequence)
 
 
@@ -645,7 +646,7 @@ def draw_structures(
     scored = problem.step_scores(scores, 0, n_steps, np.array([0, n_steps]))
     starts, lasting = problem.corpus.starts, None
     if problem.cells.chain.longest:
-        tables, logs = given_to_visits(tables_of_weights(weights, problem.cells.n_emitting), scored)
+        tables, logs = visit_inputs(tables_of_weights(weights, problem.cells.n_emitting), scored)
         path = visits.draw_path(tables, logs, starts, rng)[0].astype(np.int64)
         lasting = visits.count_visits(path, starts, tables.log_durations[0], rng)[None]
     else:

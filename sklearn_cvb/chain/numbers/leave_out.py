@@ -1,4 +1,5 @@
-"""Collapsed variational Bayes on numbers: each unit is inferred from the statistics of all others.
+"""Collapsed variational Bayes on numbers: each unit, a sequence or a window of one, is inferred
+from the statistics of all others, group by group. Shares are what units add to all counts.
 
 Units are whole sequences (eq. 25 of Wang and Blunsom 2013) or windows of long ones. The states of a
 unit's steps are inferred under the posterior predictive distributions of what the other units hold:
@@ -31,7 +32,7 @@ from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.settings import window_for
 
-# A sweep has so many groups at least, where there are as many sequences; and no group has more
+# A sweep has this many groups at least, where there are as many sequences; and no group has more
 # steps, so that its tables stay in the cache.
 _FEWEST_GROUPS, _LARGEST_GROUP = 16, 8192
 
@@ -249,7 +250,7 @@ def sweep(
 ) -> InferenceResult:
     """One sweep; shares change in place. Counts are those of all units at the end."""
     running, total = HMMCounts(*map(np.copy, counts)), 0.0
-    # Counted anew, so that rounding does not build up.
+    # Counted again, so that rounding does not build up.
     counted: HMMCounts | None = None
     lost = []
     for group in shares.layout.groups:

@@ -1,4 +1,6 @@
-"""The model of chains that emit numbers: the functions that EM, VB, CVB and Gibbs ask of it."""
+"""The model of chains that emit numbers, as EM, VB, CVB and Gibbs samplers learn it; the emissions
+of a fitted model have scores for predicting states and for scoring (likelihoods).
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -52,7 +54,7 @@ from sklearn_cvb.chain.predictions.traces import ChainSamples, log_joint, trace_
 from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
 from sklearn_cvb.emissions.emission import Family, Scores, family_and_parts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
-from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
+from sklearn_cvb.learning.gibbs import means_over_samples, sampled_labels
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
 from sklearn_cvb.learning.requirements import Requirement
 from sklearn_cvb.reading.series import FittedColumns
@@ -381,11 +383,11 @@ class NumberChain(Model):
         kept = [one for block in state.work.kept_samples for one in block]
         paths = np.array([one.path for one in kept]) if kept else None
         posteriors = tuple((one.counts, one.prior) for one in kept)
-        return ChainSamples(paths, mean_means(state, self), posteriors), 1.0
+        return ChainSamples(paths, means_over_samples(state, self), posteriors), 1.0
 
     # Going on
 
-    def rebase(self, state: State) -> State | None:
+    def adapt_state(self, state: State) -> State | None:
         """The state under the prior of now; None where other windows are left out."""
         hyper = resume_hyper(self.hyper(), state.hyper)
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
@@ -401,7 +403,7 @@ class NumberChain(Model):
         return NumberUnits(units.layout, *(table.copy() for table in units[1:]))
 
     def compact(self, state: State) -> State:
-        """Without scores, which the next sweep makes anew."""
+        """Without scores, which the next sweep makes again."""
         return self.finish(state, goes_on=True)
 
     def finish(self, state: State, *, goes_on: bool) -> State:

@@ -1,4 +1,6 @@
-"""The observation of hidden Markov models of numbers: reads series to fit, and to predict."""
+"""Hidden Markov models of numbers, as estimators fit and apply them: series are read, and weighted
+by transitions and emission densities, also where steps have contexts or visits durations.
+"""
 
 import pickle
 from collections.abc import Iterable
@@ -17,11 +19,11 @@ from sklearn_cvb.chain.numbers.e_step import (
     context_stretches,
     expand_contexts,
     filter_steps,
-    given_to_visits,
     infer,
     lattice_of_steps,
     scores_from_logs,
     tables_of_weights,
+    visit_inputs,
 )
 from sklearn_cvb.chain.numbers.model import (
     EmissionFit,
@@ -210,7 +212,7 @@ class WeightedVisits(WeightedNumbers):
 
     def _visit_arguments(self) -> tuple[visits.VisitTables, np.ndarray, np.ndarray]:
         """Tables of visits, log weights of all steps, and where sequences begin."""
-        return *given_to_visits(self._chain()[0], self._step_scores()), self.corpus.starts
+        return *visit_inputs(self._chain()[0], self._step_scores()), self.corpus.starts
 
     def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
         """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
@@ -422,7 +424,7 @@ class NumberObservation(Observation):
         return found, new.corpus.observed_lengths
 
     def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
-        """The step of an observation as X, after those that tell what it is, where such are told.
+        """The step of an observation as X, after those that an autoregression looks back on.
 
         `before` is what was made of the observation before, None for none. One that is missing
         lacks all columns.
@@ -538,10 +540,10 @@ def layout_of(
             family, {name: emitted[name] for name in emitted if name != "durations"}
         )
         family = FixedFamily(family, known, rows)
-    return cells, _lasting(family, cells, transitions.durations), settings_of(asked)
+    return cells, _with_durations(family, cells, transitions.durations), settings_of(asked)
 
 
-def _lasting(family: Family, cells: Cells, durations: str | Durations | None) -> Family:
+def _with_durations(family: Family, cells: Cells, durations: str | Durations | None) -> Family:
     """A family whose states last by laws of their own, where these are asked for."""
     if durations is None or cells.chain.topology is None:
         return family
@@ -551,7 +553,7 @@ def _lasting(family: Family, cells: Cells, durations: str | Durations | None) ->
     return SemiMarkovFamily(family, law, longest, endless)
 
 
-def emitting(asked: ChainOptions, cells: Cells) -> EmissionFit:
+def emission_start(asked: ChainOptions, cells: Cells) -> EmissionFit:
     """What states emit under the parameters that `init` gives, and what is known of columns."""
     emission, given = emission_of(asked.emission), asked.init.emitted
     names, categories, _ = columns_of_tables(asked, emission)
@@ -561,7 +563,7 @@ def emitting(asked: ChainOptions, cells: Cells) -> EmissionFit:
     columns = FittedColumns(names, by_name(categories, names))
     refuse_other_sizes(columns, moments)
     family = emission.bind(moments, asked.n_components)
-    family = _lasting(family, cells, asked.transitions.durations)
+    family = _with_durations(family, cells, asked.transitions.durations)
     point = point_from_user(family, given)
     fitted = EmissionFit(
         family, point, *(family.log_densities(point),) * 2, columns, False, "point"

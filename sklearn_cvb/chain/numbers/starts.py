@@ -1,4 +1,5 @@
 """Starts of chains of numbers: first posteriors of training steps, from clusters, paths or models.
+A seed is what gives posteriors for any range of sequences.
 
 Steps are asked for in their order, so that what is drawn does not depend on how many at a time.
 """

@@ -1,4 +1,6 @@
-"""Inference of hidden semi-Markov chains: forward-backward, best and sampled paths of visits.
+"""Inference of hidden semi-Markov chains, in which a visit to a state lasts for a duration:
+forward-backward, best and sampled paths. A visit is entered at its first step, and ended at its
+last.
 
 A visit begins where its state is entered, and has a duration of its own; the last one of a sequence
 may go on beyond its end. All functions are of arrays: log weights (n_steps, K) of what was
@@ -15,9 +17,9 @@ from sklearn_cvb.kernels.chain.durations import (
     best_visits,
     draw_visits,
     forward_visits,
-    room_for_visits,
+    visit_buffers,
 )
-from sklearn_cvb.kernels.special import room_for_bits, to_weights
+from sklearn_cvb.kernels.special import bit_buffer, to_weights
 from sklearn_cvb.kernels.vectors import up_to_vectors
 
 
@@ -52,7 +54,7 @@ class _Passes(NamedTuple):
     log_steps: np.ndarray  # log p(x_t | x_1..t-1)
 
 
-def inferred(
+def infer(
     tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray, table: np.ndarray
 ) -> VisitExpectations:
     """Forward-backward; `table` says which tables hold for visits that begin at each step."""
@@ -70,16 +72,16 @@ def _passes(
     n_steps, n = log_weights.shape
     n_tables, _, longest = tables.log_durations.shape
     weights, largest, scale = log_weights.copy(), np.empty(n_steps), np.empty(n_steps)
-    to_weights(weights, largest, room_for_bits())
+    to_weights(weights, largest, bit_buffer())
     width, log_z = up_to_vectors(n), np.empty(len(starts) - 1)
     durations = np.zeros((n_tables, longest, width))
     durations[:, :, :n] = np.exp(np.swapaxes(tables.log_durations, 1, 2))
-    room, (entered, ended) = room_for_visits(longest, n), np.empty((2, n_steps, n))
+    room, (entered, ended) = visit_buffers(longest, n), np.empty((2, n_steps, n))
     steps, forward = (durations, weights, starts, table), (entered, ended, scale, log_z)
     forward_visits(*tables[:2], *steps, room, forward)
     backward = np.ascontiguousarray(np.swapaxes(tables.transition, 1, 2))
     lost = None
-    # What was added of a sequence before it was lost is added up anew without it.
+    # What was added of a sequence before it was lost is added up again without it.
     while lost is None or not np.array_equal(lost, np.isnan(log_z)):
         lost, posterior = np.isnan(log_z), np.zeros((n_steps, width))
         visits, pairs = np.zeros_like(durations), np.zeros_like(backward)
@@ -93,7 +95,7 @@ def _passes(
         return _Passes(found, entered, np.log(scale) + largest)
 
 
-class _Logs(NamedTuple):
+class _LogMessages(NamedTuple):
     """Forward messages of one sequence: logs of p(x, a visit begins at t) and of p(x, one ends)."""
 
     entered: np.ndarray
@@ -101,7 +103,7 @@ class _Logs(NamedTuple):
     log_z: float
 
 
-def _forward_in_logs(tables: VisitTables, logs: np.ndarray, table: np.ndarray) -> _Logs:
+def _forward_in_logs(tables: VisitTables, logs: np.ndarray, table: np.ndarray) -> _LogMessages:
     """One sequence that leaves float64: every step looks back at all durations."""
     n_steps, longest = len(logs), tables.log_durations.shape[-1]
     entered, ended = np.full((2, *logs.shape), -np.inf)
@@ -115,7 +117,7 @@ def _forward_in_logs(tables: VisitTables, logs: np.ndarray, table: np.ndarray) -
         ended[t] = np.logaddexp.reduce(each, axis=0)
         if t + 1 < n_steps:
             entered[t + 1] = np.logaddexp.reduce(ended[t][:, None] + moves[table[t + 1]], axis=0)
-    return _Logs(entered, ended, float(np.logaddexp.reduce(ended[-1])))
+    return _LogMessages(entered, ended, float(np.logaddexp.reduce(ended[-1])))
 
 
 def _add_in_logs(
@@ -193,7 +195,7 @@ def log_states_given_past(
     lasting = tables.log_lasting[0].T
     log_states, emitted = entered + lasting[0], np.zeros_like(entered)
     steps = np.arange(len(entered)) - np.repeat(starts[:-1], np.diff(starts))
-    # Visits that began so many steps ago.
+    # Visits that began this many steps ago.
     for age in range(1, min(len(lasting), int(np.diff(starts).max()))):
         later = np.flatnonzero(steps >= age)
         emitted[later] += log_weights[later - age]
@@ -250,7 +252,7 @@ def final_visits(
     chances = np.full((len(starts) - 1, *log_durations.shape), -np.inf)
     for table, begin, end in zip(chances, starts[:-1], starts[1:], strict=True):
         emitted = np.zeros(len(log_durations))
-        # The visit began so many steps ago.
+        # The visit began this many steps ago.
         for age in range(min(log_durations.shape[1], end - begin)):
             emitted = emitted + log_weights[end - 1 - age]
             goes_on = (entered[end - 1 - age] + emitted)[:, None] + log_durations[:, age:]
@@ -296,7 +298,7 @@ def count_visits(
     return table
 
 
-def geometric_visits(n_steps: np.ndarray, stays: np.ndarray, longest: int) -> np.ndarray:
+def expected_visits(n_steps: np.ndarray, stays: np.ndarray, longest: int) -> np.ndarray:
     """Visits by duration, (..., K, L), if states that have `n_steps` stayed so often.
 
     A start: all durations are there, as long as those of a chain that knows none.

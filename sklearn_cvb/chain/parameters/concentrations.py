@@ -1,4 +1,6 @@
-"""Learning the concentrations alpha and beta from counts (Wang and Blunsom 2013, eq. 29)."""
+"""Learning the concentrations alpha and beta from counts (Wang and Blunsom 2013, eq. 29). Presence
+is the probability that a count is positive.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +19,8 @@ from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.learning.dirichlet import SymmetricRows, positive_probability, stays_fixed
 from sklearn_cvb.learning.model import State
 
-# How often weights and alpha are learned anew from the same counts, as long as alpha moves by more.
+# How often weights and alpha are learned again from the same counts, as long as alpha moves by
+# more.
 _SHARED_STEPS, _STANDS_STILL = 20, 1e-5
 
 
@@ -36,7 +39,7 @@ def learn_hyper(
     """
     if stays_fixed(concentrations.is_learned, n_sweeps):
         return concentrations
-    present_shares = certain_presence(counts, cells) if presence is None else presence()
+    present_shares = presence_of_counts(counts, cells) if presence is None else presence()
     if present_shares is None:
         return concentrations
     user_prior = concentrations.user_prior
@@ -98,7 +101,7 @@ def draw_hyper(chain: Any, state: State, step: Any, rng: Any) -> ChainConcentrat
     return draw_shared_weights(after, state.counts, rng)
 
 
-def certain_presence(counts: HMMCounts, cells: Cells) -> Presence:
+def presence_of_counts(counts: HMMCounts, cells: Cells) -> Presence:
     """The plain form: every cell with a positive count is surely present."""
     totals = row_totals(counts, cells)
     return Presence(*(HMMCounts(*map(np.ones_like, tables)) for tables in (counts, totals)))

@@ -1,4 +1,6 @@
-"""The number of free parameters of a fitted chain: the d of AIC and BIC."""
+"""The number of free parameters of a fitted chain, the d of AIC and BIC: cells that a fit may move,
+less one for each row.
+"""
 
 from typing import Any
 
@@ -38,17 +40,17 @@ def n_free(learned: Learned) -> int:
     cells, numeric = learned.layout, learned.extra.numeric
     start, transition, emission = _movable(learned)
     rows = np.arange(len(transition))[:, None]
-    free = _of_rows(start, np.zeros(len(start), np.intp))
-    free += _of_rows(transition, np.broadcast_to(rows, transition.shape))
+    free = _free_cells_of_rows(start, np.zeros(len(start), np.intp))
+    free += _free_cells_of_rows(transition, np.broadcast_to(rows, transition.shape))
     if numeric is None:
-        return free + _of_rows(emission, cells.state)
+        return free + _free_cells_of_rows(emission, cells.state)
     if not cells.chain.longest:
         return free + int(numeric.family.n_parameters)
     of_durations: int = numeric.family.n_free_durations(numeric.longest)
     return free + int(numeric.family.family.n_parameters) + of_durations
 
 
-def _of_rows(movable: np.ndarray, rows: np.ndarray) -> int:
+def _free_cells_of_rows(movable: np.ndarray, rows: np.ndarray) -> int:
     """Cells that may be moved, each in its row, minus the rows that have any."""
     return int(movable.sum()) - len(np.unique(rows[movable]))
 
@@ -67,7 +69,7 @@ def _movable(learned: Learned) -> HMMCounts:
         start = start & topology.start
         transition = transition & topology.transition & (not topology.is_tied)
     emission = ~emit_is_fixed[cells.state]
-    if len(emission) and not _tells_of_unknown(learned):
+    if len(emission) and not _informs_of_unknown(learned):
         emission[cells.unknown] = False
     movable = HMMCounts(start, transition, emission)
     seen = learned.seen_so_far
@@ -78,13 +80,13 @@ def _movable(learned: Learned) -> HMMCounts:
     return HMMCounts(*(may_move & ~is_still for may_move, is_still in each))
 
 
-def _tells_of_unknown(learned: Learned) -> bool:
+def _informs_of_unknown(learned: Learned) -> bool:
     """Whether training tokens say how likely unknown symbols are."""
     unknown = flat_cells(learned.counts.emission)[learned.layout.unknown]
     return learned.unknown_word_counts is not None or bool(unknown.any())
 
 
-def still_cells(init: Any, cells: Cells, words: Any, prior: ChainPrior) -> HMMCounts | None:
+def cells_kept_zero(init: Any, cells: Cells, words: Any, prior: ChainPrior) -> HMMCounts | None:
     """Cells without prior that are 0 in the tables that a fit begins with; None for none."""
     vocabulary = getattr(words, "types", None)
     if not isinstance(init, HMMParameters):

@@ -1,6 +1,6 @@
-"""Dirichlet rows of a chain: priors from concentrations, weights and divergences from counts.
-
-A tally holds counts with the prior added, and their denominators.
+"""Dirichlet rows of a chain: priors from concentrations, weights, means and divergences from
+counts. A tally holds counts with the prior added, and their row totals; rare counts are those of
+words seen once, which stand for unknown ones.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from scipy.special import gammaln, xlogy
 from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
-from sklearn_cvb.kernels.chain.leave_out import ChainTally, Floor
+from sklearn_cvb.kernels.chain.leave_out import ChainTally, CountFloor
 from sklearn_cvb.learning.dirichlet import (
     FIRST_VALUE,
     FIXED_MASS,
@@ -264,8 +264,8 @@ def prior_of(cells: Cells, hyper: ChainConcentrations) -> ChainPrior:
 def with_dictionary(emission: np.ndarray, cells: Cells, hyper: ChainConcentrations) -> np.ndarray:
     """Prior cells of emissions with what a dictionary and forms expect.
 
-    As if the corpus had been tagged so many times in the proportions that they expect; words known
-    by their form alone share out their concentration in these, too.
+    As if the corpus had been tagged this many times in the proportions that they expect; words
+    known by their form alone share out their concentration in these, too.
     """
     if hyper.dictionary_weight is None:
         return emission
@@ -433,7 +433,7 @@ def vb_weights(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> tuple[Chai
     weights, value = ChainWeights(*(np.zeros(table.shape) for table in counts)), 0.0
     each = zip(_listed_rows(counts, prior, cells), weights, _allowed(cells), strict=True)
     for rows, table, legal in each:
-        table.reshape(-1)[legal], divergence = rows.averages()
+        table.reshape(-1)[legal], divergence = rows.exp_log_and_divergence()
         value += divergence
     return weights, value
 
@@ -546,8 +546,8 @@ def tally_of(counts: HMMCounts, prior: ChainPrior | None, cells: Cells) -> Chain
     return ChainTally(*plain if prior is None else map(np.add, plain, prior.tally()))
 
 
-def floor_of(prior: ChainPrior) -> Floor:
+def floor_of(prior: ChainPrior) -> CountFloor:
     """The tables of a prior alone: what no count may fall below."""
     # A row whose every cell is 0 has no count either; nor has the end in the start row.
     least_step = min(prior.transition.min(), prior.start[prior.start > 0].min(initial=np.inf))
-    return Floor(*prior.tally(), float(prior.emission.min()), float(least_step))
+    return CountFloor(*prior.tally(), float(prior.emission.min()), float(least_step))

@@ -1,4 +1,5 @@
-"""The hierarchical Dirichlet process over states, truncated: rows of transitions share weights.
+"""The hierarchical Dirichlet process over states, truncated: rows of transitions share weights of
+the states, which are learned from table counts of a Chinese restaurant franchise.
 
 Row j is Dirichlet(alpha b_1, ..., alpha b_K), plus `sticky` for staying in j; the weights b of the
 states are Dirichlet(gamma / K, ...), and tend to those of a Dirichlet process for many states K
@@ -9,9 +10,10 @@ Pooled tables are one index more: row j of every context is Dirichlet(alpha b_j1
 so that each state j has weights of its own, which its rows in all contexts share. Start rows have a
 plain prior then.
 
-All is learned from table counts: how many of the C transitions from j to k came anew from b (Teh,
-Jordan, Beal and Blei 2006), expected by Teh, Kurihara and Welling (2007) or drawn (Gibbs). Given
-tables, row totals alone tell of alpha; how many of a state's tables came anew tells of gamma.
+All is learned from table counts: how many of the C transitions from j to k were new draws from b
+(Teh, Jordan, Beal and Blei 2006), expected by Teh, Kurihara and Welling (2007) or drawn (Gibbs).
+Given tables, row totals alone tell of alpha; how many of a state's tables were new draws tells of
+gamma.
 """
 
 import math
@@ -28,7 +30,7 @@ from sklearn_cvb.learning.dirichlet import SymmetricRows
 _SMALLEST = 1e-9
 
 
-class _Table(NamedTuple):
+class _Rows(NamedTuple):
     """What each row that shares weights has: those of the states, then the start row.
 
     Of pooled tables the rows of all contexts, one table below the other, and no start row.
@@ -39,32 +41,32 @@ class _Table(NamedTuple):
     totals: np.ndarray  # (n_rows,)
 
 
-def _table(
+def _rows_of(
     concentrations: ChainConcentrations, counts: HMMCounts, totals: HMMCounts | None = None
-) -> _Table:
+) -> _Rows:
     """Counts, or how surely they are positive; totals None for their sums."""
     if concentrations.is_pooled:
         sums = counts.transition.sum(axis=1) if totals is None else totals.transition
-        return _Table(counts.transition, np.empty((0, 0)), sums)
+        return _Rows(counts.transition, np.empty((0, 0)), sums)
     n = concentrations.weights.shape[1]
     cells = np.vstack([counts.transition[:n, :n], counts.start[:n]])
     ends = counts.transition[:n, n:]
     if totals is not None:
-        return _Table(cells, ends, np.append(totals.transition[:n], totals.start))
+        return _Rows(cells, ends, np.append(totals.transition[:n], totals.start))
     sums = cells.sum(axis=1)
     sums[:n] += ends.sum(axis=1)
-    return _Table(cells, ends, sums)
+    return _Rows(cells, ends, sums)
 
 
 class _RowPrior(NamedTuple):
     """The prior of the rows."""
 
     weighted: np.ndarray  # (n_rows, n_states) What cells have from the weights
-    table: _Table  # with `sticky` and ends
+    table: _Rows  # with `sticky` and ends
     per_alpha: np.ndarray  # (n_rows,) By how much a total rises with alpha
 
 
-def _prior(concentrations: ChainConcentrations, rows: _Table) -> _RowPrior:
+def _row_prior(concentrations: ChainConcentrations, rows: _Rows) -> _RowPrior:
     """That of rows with these counts."""
     alpha, weights, n_rows = concentrations.alpha, concentrations.weights, len(rows.cells)
     scale, per_alpha, n = np.full(n_rows, alpha), np.ones(n_rows), weights.shape[1]
@@ -78,7 +80,7 @@ def _prior(concentrations: ChainConcentrations, rows: _Table) -> _RowPrior:
     cells, totals = weighted.copy(), scale.copy()
     cells[np.arange(n_moves), np.arange(n_moves) % n] += concentrations.sticky
     totals[:n_moves] += concentrations.sticky + n_ends * alpha / n
-    return _RowPrior(weighted, _Table(cells, np.full_like(rows.ends, alpha / n), totals), per_alpha)
+    return _RowPrior(weighted, _Rows(cells, np.full_like(rows.ends, alpha / n), totals), per_alpha)
 
 
 def _by_weights(tables: np.ndarray, concentrations: ChainConcentrations) -> np.ndarray:
@@ -103,24 +105,24 @@ def learn_shared_weights(
     step: Callable[..., Any],
 ) -> ChainConcentrations:
     """Weights, and what else is learned of alpha and gamma, after one step from expected tables."""
-    alpha, rows = concentrations.alpha, _table(concentrations, counts)
-    shown = _table(concentrations, presence.cells, presence.totals)
-    prior = _prior(concentrations, rows)
+    alpha, rows = concentrations.alpha, _rows_of(concentrations, counts)
+    shown = _rows_of(concentrations, presence.cells, presence.totals)
+    prior = _row_prior(concentrations, rows)
     # Of the tables in a cell those from `sticky` are none of the weights'.
-    gained = dirichlet.expected_gain(rows.cells, shown.cells, prior.table.cells)
+    gained = dirichlet.digamma_gain(rows.cells, shown.cells, prior.table.cells)
     tables = prior.weighted * gained
     sums = _by_weights(tables, concentrations)
     if concentrations.learn_alpha:
         shape, rate = concentrations.alpha_prior
-        ends = prior.table.ends * dirichlet.expected_gain(rows.ends, shown.ends, prior.table.ends)
+        ends = prior.table.ends * dirichlet.digamma_gain(rows.ends, shown.ends, prior.table.ends)
         gain = shape - 1.0 + tables[prior.per_alpha > 0].sum() + ends.sum()
-        lost = dirichlet.expected_gain(rows.totals, shown.totals, prior.table.totals)
+        lost = dirichlet.digamma_gain(rows.totals, shown.totals, prior.table.totals)
         loss = rate + prior.per_alpha @ lost
         alpha = float(np.clip(gain / loss, dirichlet.SMALLEST, dirichlet.LARGEST))
     expected = sums + concentrations.gamma / sums.shape[1]
     after = _with_weights(concentrations, expected, alpha=alpha)
-    if step is dirichlet.ascend:
-        after = _shortened(concentrations, after, rows)
+    if step is dirichlet.damped_fixed_point:
+        after = _damped_step(concentrations, after, rows)
     if concentrations.learn_gamma:
         # A cell has a table of the weights no more surely than tokens, or than it has tables.
         none = np.prod(1.0 - np.minimum(shown.cells, tables), axis=0)
@@ -133,16 +135,16 @@ def learn_shared_weights(
     return after
 
 
-def _evidence(concentrations: ChainConcentrations, rows: _Table) -> float:
+def _evidence(concentrations: ChainConcentrations, rows: _Rows) -> float:
     """Log evidence of the rows' counts, and the log densities of what is learned."""
-    prior = _prior(concentrations, rows).table
+    prior = _row_prior(concentrations, rows).table
     value = dirichlet.log_evidence(rows.cells, prior.cells, rows.totals, prior.totals)
     value += dirichlet.log_evidence(rows.ends, prior.ends, np.zeros(0), np.zeros(0))
     return value + concentrations.log_density()
 
 
-def _shortened(
-    before: ChainConcentrations, after: ChainConcentrations, rows: _Table
+def _damped_step(
+    before: ChainConcentrations, after: ChainConcentrations, rows: _Rows
 ) -> ChainConcentrations:
     """A step towards `after` that does not lower the evidence."""
     least = _evidence(before, rows)
@@ -164,8 +166,8 @@ def draw_shared_weights(
     states (Escobar and West 1995), then the weights.
     """
     alpha, gamma = concentrations.alpha, concentrations.gamma
-    counted = _table(concentrations, counts)
-    prior = _prior(concentrations, counted)
+    counted = _rows_of(concentrations, counts)
+    prior = _row_prior(concentrations, counted)
     # Tables on the diagonal may come from `sticky` instead.
     tables = _draw_tables(counted.cells, prior.table.cells, rng)
     tables = rng.binomial(tables, prior.weighted / prior.table.cells)
@@ -195,7 +197,7 @@ def _draw_tables(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator
 
 
 def _draw_concentration(
-    anew: float,
+    n_new: float,
     totals: np.ndarray,
     priors: np.ndarray,
     slopes: np.ndarray,
@@ -204,7 +206,7 @@ def _draw_concentration(
 ) -> float:
     """A concentration given how many tables came from it, by one Beta variable a row.
 
-    Its likelihood is a^anew times Gamma(u) / Gamma(u + n) for each row of total n, whose prior u
+    Its likelihood is a^n_new times Gamma(u) / Gamma(u + n) for each row of total n, whose prior u
     rises with it by `slopes`; the quotient is an integral over w of w^(u - 1) (1 - w)^(n - 1).
     """
     has_counts = totals > 0
@@ -215,5 +217,5 @@ def _draw_concentration(
     log_y = np.log(rng.standard_gamma(b + 1.0)) + np.log1p(-rng.random(n)) / b
     logs = log_x - np.logaddexp(log_x, log_y)
     shape, rate = gamma
-    drawn = rng.gamma(shape + anew) / (rate - slopes[has_counts] @ logs)
+    drawn = rng.gamma(shape + n_new) / (rate - slopes[has_counts] @ logs)
     return float(np.clip(drawn, dirichlet.SMALLEST, dirichlet.LARGEST))

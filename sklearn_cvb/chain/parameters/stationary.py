@@ -30,7 +30,7 @@ def stationary_distribution(transition: np.ndarray) -> np.ndarray:
     return shares / shares.sum()
 
 
-def log_density_and_slopes(
+def log_density_and_gradient(
     transition: np.ndarray, starts: np.ndarray, moves: np.ndarray
 ) -> tuple[float, np.ndarray]:
     """Sum of moves log A + starts log pi(A), and its derivatives by all a_ij, (K, K)."""
@@ -51,7 +51,7 @@ def most_likely(starts: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.n
 
     def cost(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         table = np.exp(log_softmax(parameters.reshape(n, n), axis=1))
-        value, slopes = log_density_and_slopes(table, starts, moves)
+        value, slopes = log_density_and_gradient(table, starts, moves)
         centred = slopes - (table * slopes).sum(axis=1, keepdims=True)
         return -value / scale, -(table * centred).ravel() / scale
 

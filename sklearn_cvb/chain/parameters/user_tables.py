@@ -1,4 +1,6 @@
-"""Tables that a user gives: probabilities, prior cells and fixed rows, checked and laid out."""
+"""Tables that a user gives: probabilities, prior cells and fixed rows of starts, transitions and
+emissions, checked and laid out.
+"""
 
 from typing import Any, NamedTuple
 
@@ -108,10 +110,10 @@ def _emissions(init: HMMParameters, cells: Cells, vocabulary: np.ndarray) -> np.
     shape = cells.n_emitting, n_words + has_rest
     table = probabilities("emissionprob", init.emissionprob, shape)
     rest = table[:, n_words:] if has_rest else np.zeros((len(table), cells.n_rows - n_words))
-    return _of_cells(np.hstack([table[:, :n_words][:, order], rest]), cells)
+    return _values_of_cells(np.hstack([table[:, :n_words][:, order], rest]), cells)
 
 
-def _of_cells(table: np.ndarray, cells: Cells) -> np.ndarray:
+def _values_of_cells(table: np.ndarray, cells: Cells) -> np.ndarray:
     """Values of the cells there are, from a table (n_components, n_symbols)."""
     return table[cells.state, np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))]
 
@@ -197,11 +199,11 @@ def with_tables(
     out, steps = np.full(n_rows, np.nan), np.full((n_rows, n), np.nan)
     user_prior = ChainPrior(none, np.nan, steps, out, emission, emit)
     if _is_table(options.alpha):
-        first, user_prior = _with_steps(first, user_prior, options, cells)
+        first, user_prior = _with_transition_prior(first, user_prior, options, cells)
     if _is_table(options.beta):
-        user_prior = _with_words(first, user_prior, options, cells, vocabulary)
+        user_prior = _with_emission_prior(first, user_prior, options, cells, vocabulary)
     if rows:
-        _refuse(first, options, rows)
+        _check_rows(first, options, rows)
         tables = chain_tables(known_parameters(options), cells, vocabulary)
         user_prior = _with_fixed(user_prior, tables, rows, cells)
     is_said = rows or _is_table(options.alpha) or _is_table(options.beta)
@@ -209,7 +211,7 @@ def with_tables(
 
 
 def _is_table(concentration: Any) -> bool:
-    """Whether a concentration is one for each cell; lists of no one shape are told later."""
+    """Whether a concentration is one for each cell; lists of no one shape are refused later."""
     return isinstance(concentration, list | tuple) or bool(np.ndim(concentration))
 
 
@@ -223,7 +225,7 @@ def _table(name: str, options: ChainOptions, *shapes: tuple[int, int]) -> np.nda
     return table
 
 
-def _with_steps(
+def _with_transition_prior(
     first: ChainConcentrations, user_prior: ChainPrior, options: ChainOptions, cells: Cells
 ) -> tuple[ChainConcentrations, ChainPrior]:
     """With prior cells of transitions; the start row has the usual concentration."""
@@ -237,7 +239,7 @@ def _with_steps(
     return first._replace(alpha=0.0 if options.kind.by_em else first.alpha), user_prior
 
 
-def _with_words(
+def _with_emission_prior(
     first: ChainConcentrations,
     user_prior: ChainPrior,
     options: ChainOptions,
@@ -255,7 +257,7 @@ def _with_words(
     table = _table("beta", options, *((n, size) for size in sorted({n_words, cells.n_rows})))
     usual = 0.0 if options.kind.by_em else first.beta
     table = np.pad(table, ((0, 0), (0, cells.n_rows - table.shape[1])), constant_values=usual)
-    plain = _of_cells(table, cells)
+    plain = _values_of_cells(table, cells)
     emission, total = with_dictionary(plain, cells, first), user_prior.emission_total
     total[:n] = table.sum(axis=1) + cells.row_totals(emission - plain)[:n]
     return user_prior._replace(emission=emission)
@@ -282,7 +284,9 @@ def _with_fixed(
     return user_prior
 
 
-def _refuse(first: ChainConcentrations, options: ChainOptions, rows: dict[str, np.ndarray]) -> None:
+def _check_rows(
+    first: ChainConcentrations, options: ChainOptions, rows: dict[str, np.ndarray]
+) -> None:
     """Raise where rows cannot be fixed, or leave nothing to learn a concentration from."""
     every = {name: bool(is_fixed.all()) for name, is_fixed in rows.items()}
     begins = "start" in rows or first.start_alpha is not None

@@ -1,4 +1,6 @@
-"""Forecasts of hidden Markov models of numbers: what comes next, with intervals."""
+"""Forecasts of hidden Markov models of numbers: states of the next steps, what these emit, and
+intervals.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -145,12 +147,12 @@ def with_times(forecasts: Forecast, X: Any, starts: np.ndarray) -> Forecast:
 def state_forecaster(read: Any, transition: np.ndarray) -> StateForecaster:
     """How the states of sequences go on under the parameters that they are read under."""
     if read.cells.chain.longest:
-        return partial(_forecast_visits, *read.final_visits())
+        return partial(_semi_markov_states, *read.final_visits())
     last = posterior_table(read, decoding.filtered)[read.corpus.starts[1:] - 1]
-    return partial(_forecast_states, last, transition)
+    return partial(_markov_states, last, transition)
 
 
-def _forecast_visits(
+def _semi_markov_states(
     last: np.ndarray, tables: Any, n_steps: int, n_draws: int, rng: np.random.Generator
 ) -> StateForecast:
     """Of visits, of which it is known how long the last ones go on: (n_samples, K, L)."""
@@ -171,7 +173,7 @@ def _forecast_visits(
     return StateForecast(np.stack(proba, axis=1), paths.reshape(len(last), n_draws, n_steps), None)
 
 
-def _forecast_states(
+def _markov_states(
     last: np.ndarray, transition: np.ndarray, n_steps: int, n_draws: int, rng: np.random.Generator
 ) -> StateForecast:
     """Of chains, whose last states have these probabilities."""

@@ -1,4 +1,6 @@
-"""Predictions of a fitted chain: its weights, and posteriors and paths of sequences under them."""
+"""Predictions of a fitted chain: its weights and their logs, and posteriors and paths of sequences
+that are read under them.
+"""
 
 import math
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from sklearn_cvb.chain.predictions import drawing
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
-from sklearn_cvb.learning.learned import Learned, made_once
+from sklearn_cvb.learning.learned import Learned, once_per_fit
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import check_counts, warn
 
@@ -56,7 +58,7 @@ def mean_weights(learned: Learned) -> ChainWeights:
     )
 
 
-@made_once
+@once_per_fit
 def mean_and_log(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Posterior-mean weights and their logs."""
     weights = mean_weights(learned)
@@ -65,11 +67,11 @@ def mean_and_log(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
 
 def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Weights of `predict` and `predict_proba`, and their logs."""
-    return _averages(learned) if learned.averages else mean_and_log(learned)
+    return _vb_weights(learned) if learned.averages else mean_and_log(learned)
 
 
-@made_once
-def _averages(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
+@once_per_fit
+def _vb_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """exp E[log parameters], and its logs."""
     counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
     return rows.weights_under(counts, prior, cells, None, averages=True)

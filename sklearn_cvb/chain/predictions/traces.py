@@ -1,4 +1,6 @@
-"""Samples and traces of a sampler: joint likelihoods, concentrations, and counts of kept paths."""
+"""Samples and traces of a Gibbs sampler: joint likelihoods and concentrations of each sweep, kept
+paths, and the counts and priors of these.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -24,7 +26,7 @@ from sklearn_cvb.learning.model import Fit
 
 
 class Chains(NamedTuple):
-    """Traces of all restarts after burn-in, one value a sweep, shape (n_init, n_draws) each.
+    """Traces of all restarts after burn-in, one value per sweep, shape (n_init, n_draws) each.
 
     Attributes
     ----------
@@ -42,7 +44,7 @@ class Chains(NamedTuple):
     n_occupied: np.ndarray
 
 
-def chains_of(fits: Sequence[Fit], n_burn_in: int) -> Chains | None:
+def traces_of(fits: Sequence[Fit], n_burn_in: int) -> Chains | None:
     """The chains of all restarts, without their burn-in and as long as the shortest (or None)."""
     traces = [[one for block in fit.state.work.trace for one in block] for fit in fits]
     n_draws = min(len(trace) for trace in traces) - n_burn_in
@@ -80,8 +82,8 @@ def log_joint(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> float:
             counts.transition.sum(axis=1),
             prior.transition_total,
         )
-        + dirichlet.log_rising(counts.emission, prior.emission)
-        - dirichlet.log_rising(cells.row_totals(counts.emission), prior.emission_total)
+        + dirichlet.log_rising_factorial(counts.emission, prior.emission)
+        - dirichlet.log_rising_factorial(cells.row_totals(counts.emission), prior.emission_total)
     )
 
 
@@ -115,7 +117,7 @@ class ChainSamples(NamedTuple):
 
 
 class PathCounts(NamedTuple):
-    """Counts and prior of each sampled path, made anew from its states."""
+    """Counts and prior of each sampled path, made again from its states."""
 
     problem: Problem
     counts_rare: bool  # whether unknown words take the mean count of words seen once

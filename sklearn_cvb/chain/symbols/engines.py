@@ -1,4 +1,5 @@
-"""Engines of the E-step of symbols: each infers the same, and is the fastest for some sequences.
+"""Engines of the E-step of symbols: by runs of ambiguous tokens, sequences side by side, or one at
+a time. Each infers the same, and is the fastest for some sequences; those that float64 loses go on.
 
 Expected counts of EM and VB come from three engines; each sequence has one.
 
@@ -40,20 +41,20 @@ from sklearn_cvb.kernels.chain.forward_backward import (
     passes_for,
 )
 from sklearn_cvb.kernels.chain.log_space import expected_counts_log
-from sklearn_cvb.kernels.chain.runs import RunBorders, RunRoom, expected_counts_of_runs
+from sklearn_cvb.kernels.chain.runs import RunBorders, RunBuffers, expected_counts_of_runs
 from sklearn_cvb.kernels.chain.side_by_side import (
     SIDE_BY_SIDE,
+    LockstepMessages,
     LockstepTables,
-    Messages,
     add_tables,
     clear_counts,
     clear_messages,
     expected_counts_dense,
     fill_tables,
     messages_for,
-    tables_beside,
     tables_for,
     width_for,
+    with_own_counts,
 )
 from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.learning.threads import even_pieces, on_threads
@@ -71,7 +72,7 @@ _MOST_PIECES, _SMALLEST_PIECE = 8, 30_000
 # Entries of the lattice for every cell of a further table of counts: clearing and adding it then
 # take little time.
 _ENTRIES_PER_CELL = 8
-# Every so many tokens tell how many states a token may take.
+# Every this many tokens tell how many states a token may take.
 _SAMPLED = 64
 
 _NONE = np.empty(0, np.intp)
@@ -98,7 +99,7 @@ class LockstepBatch(NamedTuple):
     # Of all sequences; `first` is a token's row in the tables, times the number of states.
     lattice: Lattice
     tables: LockstepTables  # weights, which all batches share, and counts of its own
-    messages: Messages
+    messages: LockstepMessages
 
 
 class Engines(NamedTuple):
@@ -242,7 +243,7 @@ def _batches_of(problem: Problem, chosen: np.ndarray) -> list[LockstepBatch] | N
         members = np.ascontiguousarray(order[index::n_batches])
         side = min(SIDE_BY_SIDE, len(members))
         messages = messages_for(side, lengths[members[0]], cells.n_states)
-        batch_tables = tables if index == 0 else tables_beside(tables)
+        batch_tables = tables if index == 0 else with_own_counts(tables)
         batches.append(LockstepBatch(members, lattice, batch_tables, messages))
     return batches or None
 
@@ -311,7 +312,7 @@ def infer_runs(
     """Counts and log weights of some runs."""
     counts, entries, steps = empty_counts(cells), *engine.sizes
     borders = RunBorders(*(values[slice(*piece)] for values in engine.borders))
-    room = RunRoom(np.empty(entries), np.empty(entries), np.empty(steps))
+    room = RunBuffers(np.empty(entries), np.empty(entries), np.empty(steps))
     lost = np.zeros(len(borders.begin), bool)
     total = expected_counts_of_runs(weights, engine.lattice, borders, room, counts, lost)
     runs = piece[0] + np.flatnonzero(lost)
@@ -325,12 +326,12 @@ def count_certain(weights: ChainWeights, cells: Cells, engine: RunEngine) -> Pie
     for table, times in zip(weights, engine.certain, strict=True):
         held = times > 0
         if not (table[held] > 0).all():
-            return PieceResult(engine.certain, 0.0, _without_weight(weights, engine))
+            return PieceResult(engine.certain, 0.0, _impossible_sequences(weights, engine))
         total += float(np.sum(times[held] * np.log(table[held])))
     return PieceResult(HMMCounts(*map(np.copy, engine.certain)), total)
 
 
-def _without_weight(weights: ChainWeights, engine: RunEngine) -> np.ndarray:
+def _impossible_sequences(weights: ChainWeights, engine: RunEngine) -> np.ndarray:
     """The sequences in which something certain has no weight."""
     lattice, starts = engine.lattice, engine.starts
     certain = lattice.count == 1

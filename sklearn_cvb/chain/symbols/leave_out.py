@@ -1,11 +1,13 @@
-"""Collapsed variational inference of chains: what is left out at a time, and how (CVB).
+"""Collapsed variational inference (CVB) of chains of symbols: units, sequences or windows of them,
+are left out one at a time and inferred from the counts of all others. A layout says where each unit
+keeps its posteriors and pair marginals.
 
 Wang and Blunsom (2013), section 4. The corpus is cut into *units*, whole sequences or windows of
 long ones, and each is inferred from the expected counts of all others (eqs. 24-25). From top to
 bottom: how units are laid out, their first posteriors, a sweep and its score, a pass over units by
 their engine, and how surely a count is 0. Last comes the update of figure 3, which leaves out a
-token at a time. What a pass does is told in `sklearn_cvb.kernels.chain.leave_out`, and the lists of
-units are made in `sklearn_cvb.chain.symbols.leave_out_lists`.
+token at a time. What a pass does is described in `sklearn_cvb.kernels.chain.leave_out`, and the
+lists of units are made in `sklearn_cvb.chain.symbols.leave_out_lists`.
 """
 
 from collections.abc import Callable
@@ -22,13 +24,13 @@ from sklearn_cvb.chain.parameters.rows import (
 )
 from sklearn_cvb.chain.paths.lattice import Cells, Problem, Topology
 from sklearn_cvb.chain.starts import starting_points as starting
-from sklearn_cvb.chain.symbols.leave_out_lists import CertainEmissions, lists_for, ragged
+from sklearn_cvb.chain.symbols.leave_out_lists import CertainEmissions, group_places, lists_for
 from sklearn_cvb.kernels.chain import leave_token_out
 from sklearn_cvb.kernels.chain.absence import (
     Absence,
     absence_of_tokens,
     absence_of_units,
-    full_absence,
+    initial_absence,
 )
 from sklearn_cvb.kernels.chain.forward_backward import (
     ChainWeights,
@@ -43,12 +45,12 @@ from sklearn_cvb.kernels.chain.leave_out import (
     SCORE,
     SWEEP,
     ChainTally,
-    Floor,
+    CountFloor,
     SharedCounts,
     UnitResults,
     UnitTokens,
     WindowMessages,
-    infer_lost,
+    infer_in_logs,
     pass_over_sequences,
 )
 from sklearn_cvb.kernels.chain.listed import N_ROWS, ListBuffers, Lists, pass_over_lists
@@ -56,11 +58,12 @@ from sklearn_cvb.learning.threads import even_pieces
 
 # Where neighbours have more pairs of states than this for a token, lists are too long.
 _MOST_PAIRS_A_TOKEN = 16
-# A sum is kept where it is at most so many times as large as the blocks.
+# A sum is kept where it is at most this many times as large as the blocks.
 _SUMMED = 4
 # Tokens whose first pairs are made at a time.
 _STRETCH = 10_000
-# Every so many sweeps counts are made anew from the posteriors, so that rounding does not build up.
+# Every this many sweeps counts are made again from the posteriors, so that rounding does not build
+# up.
 REBUILT = 20
 # Share of all tokens by which counts may differ from those of the posteriors.
 _ROUNDING = 1e-9
@@ -86,7 +89,7 @@ WHOLE = UpdateUnit("sequence", None)
 # How units are laid out
 
 
-class LargestSizes(NamedTuple):
+class BufferSizes(NamedTuple):
     """What a buffer for any unit has to hold, found once: there are passes over single units."""
 
     n_tokens: int
@@ -100,7 +103,7 @@ class SymbolUnitLayout(NamedTuple):
 
     sequences: UnitTokens  # all units, token by token
     n_states: int
-    largest: LargestSizes
+    largest: BufferSizes
     lists: Lists | None = None  # all units by their lists
     settled: CertainEmissions | None = None  # what lists leave out
     borders: WindowMessages | None = None  # where units are windows
@@ -156,7 +159,7 @@ def _windows(
     """Where windows begin and end, and which begin with a borrowed token."""
     if block_length is None:
         return starts[:-1].copy(), starts[1:].copy(), np.zeros(len(starts) - 1, bool)
-    sequence, number = ragged(-(-np.diff(starts) // block_length))
+    sequence, number = group_places(-(-np.diff(starts) // block_length))
     begin = starts[sequence] + number * block_length
     end = np.minimum(begin + block_length, starts[sequence + 1])
     # All windows but the first begin with the last token of the one before.
@@ -174,7 +177,7 @@ def _sizes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Number of posteriors and of entries of blocks that each unit keeps.
 
-    Blocks are stored `without` so many rows and columns.
+    Blocks are stored `without` this many rows and columns.
     """
     ambiguous = np.where(count > 1, count, 0)
     n_entries = _sums(ambiguous, begin, end)
@@ -190,9 +193,9 @@ def _sums(values: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     return np.where(end > begin, sums, 0)
 
 
-def _largest_sizes(sequences: UnitTokens) -> LargestSizes:
+def _largest_sizes(sequences: UnitTokens) -> BufferSizes:
     """What a buffer for any of the units has to hold."""
-    return LargestSizes(
+    return BufferSizes(
         int((sequences.end - sequences.begin).max(initial=0)),
         int(np.diff(sequences.entry).max(initial=0)),
         int(np.diff(sequences.pair).max(initial=0)),
@@ -220,11 +223,11 @@ def _places(layout: SymbolUnitLayout) -> tuple[np.ndarray, np.ndarray | None]:
     sequences, count = layout.sequences, layout.sequences.lattice.count
     if layout.borders is None:
         return np.repeat(count > 1, count), None
-    unit, place = ragged(sequences.end - sequences.begin)
+    unit, place = group_places(sequences.end - sequences.begin)
     token = sequences.begin[unit] + place
     is_kept = count[token] > 1
     first = np.cumsum(count, dtype=np.int64) - count
-    owner, j = ragged(count[token[is_kept]])
+    owner, j = group_places(count[token[is_kept]])
     places = first[token[is_kept]][owner] + j
     is_borrowed = layout.borders.borrowed[unit] & (place == 0)
     return places, ~is_borrowed[is_kept][owner]
@@ -290,10 +293,10 @@ def _expected(units: SymbolUnits, weights: ChainWeights) -> SymbolUnits | None:
     # A pass divides counts by their totals: weights are counts whose totals are 1.
     ones = np.ones(layout.n_states)
     tally = ChainTally(weights.start, weights.transition, ones, weights.emission, ones)
-    shared = shared_by(tally, Floor(*tally, 0.0, 0.0))
+    shared = shared_by(tally, CountFloor(*tally, 0.0, 0.0))
     sizes = layout.sequences.entry[-1], layout.sequences.pair[-1], layout.n_units
     results = UnitResults(*map(np.empty, sizes))
-    make_pass(EXPECT, Pass(layout, shared, results, _absence_table(units)))
+    make_pass(EXPECT, UnitPass(layout, shared, results, _absence_table(units)))
     if not np.isfinite(results.log_z).all():
         return None
     return units._replace(posterior=results.posterior, pairs=results.pairs)
@@ -308,12 +311,12 @@ def product_pairs(
     for first, last in even_pieces(_offsets(lengths), _STRETCH):
         units = np.arange(first, last)
         is_summed = layout.sequences.summed[units]
-        _fill_blocks(layout, posterior, units[~is_summed], pairs)
-        _fill_sums(layout, posterior, units[is_summed], pairs, topology)
+        _fill_pair_blocks(layout, posterior, units[~is_summed], pairs)
+        _fill_pair_sums(layout, posterior, units[is_summed], pairs, topology)
     return pairs
 
 
-def _fill_sums(
+def _fill_pair_sums(
     layout: SymbolUnitLayout,
     posterior: np.ndarray,
     units: np.ndarray,
@@ -327,7 +330,7 @@ def _fill_sums(
     # A table of a stretch at a time, which begins with the last token of the one before.
     for first in range(0, len(token), _STRETCH):
         end = first + _STRETCH + 1
-        table = _table(layout, posterior, token[first:end], at[first:end])
+        table = _dense_posteriors(layout, posterior, token[first:end], at[first:end])
         for i in range(np.searchsorted(last, first, side="right"), len(units)):
             begin = max(last[i - 1] if i else 0, first) - first
             if begin >= len(table):
@@ -336,14 +339,14 @@ def _fill_sums(
             sums[i] += unit[:-1].T @ unit[1:]
     if topology is not None:
         sums[:, ~topology.transition] = 0.0
-    owner, place = ragged(np.full(len(units), n_states**2))
+    owner, place = group_places(np.full(len(units), n_states**2))
     pairs[sequences.pair[units][owner] + place] = sums.ravel()
 
 
 def _entries(sequences: UnitTokens, units: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The tokens of units, where the posteriors of each begin, and where the units end."""
     lengths = (sequences.end - sequences.begin)[units]
-    owner, place = ragged(lengths)
+    owner, place = group_places(lengths)
     token = sequences.begin[units][owner] + place
     count = sequences.lattice.count[token]
     # Counted through all units: what those before hold is taken off again.
@@ -352,12 +355,12 @@ def _entries(sequences: UnitTokens, units: np.ndarray) -> tuple[np.ndarray, np.n
     return token, at, np.cumsum(lengths)
 
 
-def _table(
+def _dense_posteriors(
     layout: SymbolUnitLayout, posterior: np.ndarray, token: np.ndarray, at: np.ndarray
 ) -> np.ndarray:
     """Posteriors of tokens over all states, shape (n_tokens, K)."""
     lattice = layout.sequences.lattice
-    owner, slot = ragged(lattice.count[token])
+    owner, slot = group_places(lattice.count[token])
     values, is_kept = np.ones(len(owner)), lattice.count[token][owner] > 1
     values[is_kept] = posterior[(at[owner] + slot)[is_kept]]
     table = np.zeros((len(token), layout.n_states))
@@ -365,7 +368,7 @@ def _table(
     return table
 
 
-def _fill_blocks(
+def _fill_pair_blocks(
     layout: SymbolUnitLayout, posterior: np.ndarray, units: np.ndarray, pairs: np.ndarray
 ) -> None:
     """`product_pairs` of units that keep blocks."""
@@ -377,11 +380,11 @@ def _fill_blocks(
     is_first = np.zeros(len(token) + 1, bool)
     is_first[last] = True
     is_pair = np.flatnonzero(~is_first[1:-1] & (ambiguous[1:] > 0) & (ambiguous[:-1] > 0)) + 1
-    pair, step = ragged(stored[is_pair] * stored[is_pair - 1])
+    pair, step = group_places(stored[is_pair] * stored[is_pair - 1])
     right = is_pair[pair]
     i, j = np.divmod(step, stored[right])
     values = posterior[at[right - 1] + i] * posterior[at[right] + j]
-    owner, place = ragged(np.diff(sequences.pair)[units])
+    owner, place = group_places(np.diff(sequences.pair)[units])
     pairs[sequences.pair[units][owner] + place] = values
 
 
@@ -390,7 +393,7 @@ def counts_of(units: SymbolUnits, cells: Cells) -> HMMCounts:
     layout, shared = units.laid_out, shared_nothing(cells)
     if layout.settled is not None:
         shared.emission[:-1] = layout.settled.count
-    make_pass(PUT_BACK, _pass(units, shared))
+    make_pass(PUT_BACK, _new_pass(units, shared))
     return HMMCounts(shared.start, shared.transition, shared.emission[:-1])
 
 
@@ -432,7 +435,7 @@ def sweep(
         rest, n_out = HMMCounts(*(np.maximum(a - b, 0.0) for a, b in pairs)), 0.0
     floor, is_fixed = floor_of(prior), prior.any_fixed
     before = tally_of(rest, prior, problem.cells)
-    work = _pass(units, shared_by(before, floor, n_out))
+    work = _new_pass(units, shared_by(before, floor, n_out))
     if frozen:
         make_pass(INFER if is_alone else SCORE, work)
     else:
@@ -451,7 +454,7 @@ def sweep(
     return units._replace(counts=own_counts), total
 
 
-def shared_by(tally: ChainTally, floor: Floor, n_out: float = 1.0) -> SharedCounts:
+def shared_by(tally: ChainTally, floor: CountFloor, n_out: float = 1.0) -> SharedCounts:
     """A copy of a tally as passes need it, which take out `n_out` sequences at a time."""
     n_states = len(tally.out)
     steps = np.concatenate([tally.transition.ravel(), tally.start])
@@ -479,7 +482,7 @@ def shared_nothing(cells: Cells) -> SharedCounts:
     zeros = ChainTally(
         np.zeros(n), np.zeros((n, n)), np.zeros(n), np.zeros(len(cells.state)), np.zeros(n)
     )
-    return shared_by(zeros, Floor(*zeros, 0.0, 0.0))
+    return shared_by(zeros, CountFloor(*zeros, 0.0, 0.0))
 
 
 def shifted_counts(counts: HMMCounts, before: ChainTally, after: SharedCounts) -> HMMCounts:
@@ -510,7 +513,7 @@ def total_of(layout: SymbolUnitLayout, log_z: np.ndarray, rest: np.ndarray) -> f
 # A pass over units, each by its engine
 
 
-class Pass(NamedTuple):
+class UnitPass(NamedTuple):
     """What passes over all units change and need (`absent`: see `pass_over_sequences`)."""
 
     layout: SymbolUnitLayout
@@ -519,10 +522,10 @@ class Pass(NamedTuple):
     absent: np.ndarray | None = None
 
 
-def _pass(units: SymbolUnits, shared: SharedCounts) -> Pass:
+def _new_pass(units: SymbolUnits, shared: SharedCounts) -> UnitPass:
     """What a pass over these units changes and needs."""
     results = UnitResults(units.posterior, units.pairs, np.empty(units.laid_out.n_units))
-    return Pass(units.laid_out, shared, results, _absence_table(units))
+    return UnitPass(units.laid_out, shared, results, _absence_table(units))
 
 
 def _absence_table(units: SymbolUnits) -> np.ndarray | None:
@@ -537,7 +540,7 @@ def _absence_table(units: SymbolUnits) -> np.ndarray | None:
     return np.ones((layout.n_states, layout.n_states))
 
 
-def make_pass(steps: int, work: Pass, span: tuple[int, int] | None = None) -> None:
+def make_pass(steps: int, work: UnitPass, span: tuple[int, int] | None = None) -> None:
     """Make a pass over the units of `span` (None: all), each by its engine.
 
     Units that float64 loses are inferred in log space.
@@ -560,11 +563,11 @@ def make_pass(steps: int, work: Pass, span: tuple[int, int] | None = None) -> No
         first = stop + 1
 
 
-def _recover(steps: int, work: Pass, unit: int) -> None:
+def _recover(steps: int, work: UnitPass, unit: int) -> None:
     """Finish the steps of a pass for a unit that was lost on the way."""
     layout, results = work.layout, work.results
     arguments = work.shared, layout.sequences, results, layout.borders, work.absent
-    infer_lost(steps, unit, *arguments, _buffers(layout))
+    infer_in_logs(steps, unit, *arguments, _buffers(layout))
     if layout.settled is not None:
         # Log space weighs all tokens, lists leave the settled ones out.
         lattice = layout.sequences.lattice
@@ -596,7 +599,7 @@ def knows_absence(units: SymbolUnits) -> bool:
 
 def absence_of(units: SymbolUnits, problem: Problem) -> Absence:
     """P(C = 0) of all counts under the state's posteriors and pairs."""
-    absence = full_absence(problem.cells.n_states, len(problem.cells.state))
+    absence = initial_absence(problem.cells.n_states, len(problem.cells.state))
     if units.layout is None:
         absence_of_tokens(problem.lattice, problem.corpus.starts, units.posterior, absence)
         return absence
@@ -622,7 +625,7 @@ def sweep_by_token(
     total = leave_token_out.sweep_tokens(
         tally, floor_of(prior), tokens, leave_token_out.token_workspace(problem.cells.n_states)
     )
-    # Counted anew, so that rounding does not build up.
+    # Counted again, so that rounding does not build up.
     return units._replace(counts=counts_of_tokens(units, problem)), total
 
 
@@ -651,7 +654,7 @@ def score_of_tokens(units: SymbolUnits, prior: ChainPrior, problem: Problem) -> 
     log_start = np.log(tally.start.sum() - 1.0)
     leave_token_out.score_sequences(tally, floor, tokens, factors, work, log_z)
     if np.isnan(log_z).any():
-        leave_token_out.score_lost(tally, floor, tokens, factors, work, log_z)
+        leave_token_out.score_in_logs(tally, floor, tokens, factors, work, log_z)
     return float((log_z - log_start).sum())
 
 

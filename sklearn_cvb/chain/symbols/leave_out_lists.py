@@ -1,4 +1,7 @@
-"""Lists of what each sequence shares with the counts (see `sklearn_cvb.kernels.chain.listed`)."""
+"""Lists of what each sequence shares with the counts (see `sklearn_cvb.kernels.chain.listed`),
+token by token. Emissions of certain tokens, with one state each, are settled where no other token
+uses their cell.
+"""
 
 from typing import NamedTuple
 
@@ -56,7 +59,7 @@ class _Tokens(NamedTuple):
     entry_before: np.ndarray
 
 
-def ragged(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def group_places(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Owner and place within the owner of every element of groups of the given sizes."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     return owner, np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -70,7 +73,7 @@ def _value_before(values: np.ndarray, first_value: int, is_first: np.ndarray) ->
 
 def _tokens_of(lattice: Lattice, begin: np.ndarray, end: np.ndarray, n_states: int) -> _Tokens:
     """The tokens of units [begin[i], end[i])."""
-    owner, place = ragged(end - begin)
+    owner, place = group_places(end - begin)
     token = begin[owner] + place
     n = lattice.count[token].astype(np.int64)
     base = lattice.first[token].astype(np.int64)
@@ -114,7 +117,7 @@ def _border_steps(
     """Owner, entry and step of each way into or out of a run, in the order of tokens."""
     out_of = (tokens.n == 1) & ~tokens.certain_before
     into = (tokens.n > 1) & tokens.certain_before
-    token, j = ragged(np.where(out_of, tokens.n_before, np.where(into, tokens.n, 0)))
+    token, j = group_places(np.where(out_of, tokens.n_before, np.where(into, tokens.n, 0)))
     leaves = out_of[token]
     base = np.where(leaves, tokens.base_before[token], tokens.base[token])
     entry = np.where(leaves, tokens.entry_before[token], tokens.entry[token]) + j
@@ -127,7 +130,7 @@ def _border_steps(
 def _run_steps(tokens: _Tokens, lattice: Lattice, n_states: int) -> tuple[np.ndarray, np.ndarray]:
     """Owner and step of each pair of states of neighbours inside runs, row by row."""
     is_inside = (tokens.n > 1) & ~tokens.certain_before
-    token, place = ragged(np.where(is_inside, tokens.n_before * tokens.n, 0))
+    token, place = group_places(np.where(is_inside, tokens.n_before * tokens.n, 0))
     i, j = place // tokens.n[token], place % tokens.n[token]
     row = lattice.state[tokens.base_before[token] + i].astype(np.int64)
     return tokens.owner[token], row * n_states + lattice.state[tokens.base[token] + j]
@@ -141,11 +144,11 @@ def _parts(
     fixed = certain & tokens.certain_before
     is_unseen = tokens.cell < 0
     shared = certain & ~is_unseen & ~settled[tokens.cell]
-    token, j = ragged(np.where(ambiguous, tokens.n, 0))
+    token, j = group_places(np.where(ambiguous, tokens.n, 0))
     cell = lattice.cell[tokens.base[token] + j].astype(np.int64)
     state = lattice.state[tokens.base[token] + j].astype(np.int64)
     unseen = is_unseen[token]
-    last, i = ragged(np.where(tokens.is_last, tokens.n, 0))
+    last, i = group_places(np.where(tokens.is_last, tokens.n, 0))
     owner_border, entry_border, step_border = _border_steps(tokens, lattice, n_states)
     owner = tokens.owner
     return {
@@ -186,7 +189,7 @@ def _lists_of_units(
     header += (np.cumsum(header[:, -1]) - header[:, -1])[:, None]
     items = np.empty(header[-1, -1], np.uint32)
     for part, (_, values) in parts.items():
-        owner, place = ragged(sizes[:, part])
+        owner, place = group_places(sizes[:, part])
         items[header[owner, part] + place] = values.ravel()
     return items, header
 
@@ -197,7 +200,7 @@ def _settled_cells(lattice: Lattice, n_states: int, n_cells: int) -> np.ndarray:
     # Labels narrow some tokens of a word: first slot and count together say which slots.
     keys = lattice.first[is_ambiguous].astype(np.int64) * (n_states + 1)
     base, n = np.divmod(np.unique(keys + lattice.count[is_ambiguous]), n_states + 1)
-    owner, place = ragged(n)
+    owner, place = group_places(n)
     cells = lattice.cell[base[owner] + place]
     settled[cells[cells >= 0]] = False
     return settled
@@ -207,7 +210,7 @@ def _settled_counts(
     lattice: Lattice, begin: np.ndarray, end: np.ndarray, is_settled: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """How often units hold settled cells, and what is left without each of them."""
-    owner, place = ragged(end - begin)
+    owner, place = group_places(end - begin)
     token = begin[owner] + place
     cell = lattice.cell[lattice.first[token]].astype(np.int64)
     chosen = (lattice.count[token] == 1) & (cell >= 0) & is_settled[cell]

@@ -1,4 +1,4 @@
-"""Hidden Markov models of symbols, as EM, VB, CVB and samplers learn them."""
+"""Hidden Markov models of symbols, as EM, VB, CVB and Gibbs samplers learn them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ from sklearn_cvb.chain.symbols.leave_out import (
 )
 from sklearn_cvb.chain.symbols.sampling import SampledPath
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
-from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
+from sklearn_cvb.learning.gibbs import means_over_samples, sampled_labels
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
 
 # One sequence that holds most of the tokens is scored in windows of this many.
@@ -234,15 +234,15 @@ class SymbolChain(Model):
         problem, settings = self.problem, self.settings
         if settings.resampling_unit == "sequence" and settings.lowest_temperature is not None:
             sampling.check_powers(settings.lowest_temperature, prior, len(problem.corpus.tokens))
-        slots = sampling.first_slots(problem, prior, self.start_maker(prior, rng)(), rng)
+        slots = sampling.initial_slots(problem, prior, self.start_maker(prior, rng)(), rng)
         counts = sampling.counts_of_path(problem, slots)
-        return StructureSample(counts, SampledPath(slots, self._scan()))
+        return StructureSample(counts, SampledPath(slots, self._visits()))
 
-    def _scan(self) -> Any:
+    def _visits(self) -> Any:
         """The order of visits, where one token is drawn at a time."""
         if self.settings.resampling_unit != "token":
             return None
-        return sampling.scan_for(self.problem.lattice, self.problem.corpus.starts)
+        return sampling.visits_of(self.problem.lattice, self.problem.corpus.starts)
 
     def resample(
         self,
@@ -252,10 +252,10 @@ class SymbolChain(Model):
         rng: np.random.Generator,
         temperature: float,
     ) -> StructureSample:
-        """All paths anew, a token, a sequence or all at a time."""
+        """All paths again, a token, a sequence or all at a time."""
         resample = _RESAMPLE[self.settings.resampling_unit]
         slots, counts, proposals = resample(sample, counts, self.problem, prior, temperature, rng)
-        return StructureSample(counts, SampledPath(slots, sample.scan), proposals=proposals)
+        return StructureSample(counts, SampledPath(slots, sample.visits), proposals=proposals)
 
     draw_hyper = draw_hyper
     trace_note = trace_note
@@ -307,18 +307,18 @@ class SymbolChain(Model):
             of_samples = np.array([note[:2] for note in notes]), tuple(note[3] for note in notes)
             path_counts = PathCounts(problem, settings.counts_rare, state.prior, *of_samples)
         rate = accepted / proposed if proposed else 1.0
-        return ChainSamples(paths, mean_means(state, self), path_counts), rate
+        return ChainSamples(paths, means_over_samples(state, self), path_counts), rate
 
     # Going on
 
-    def rebase(self, state: State) -> State | None:
+    def adapt_state(self, state: State) -> State | None:
         """The state under the prior of now; learned concentrations go on from their values."""
         hyper = resume_hyper(self.hyper(), state.hyper)
         shares = state.shares
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
         if isinstance(shares, SampledPath):
-            scan = self._scan() if shares.scan is None else shares.scan
-            return state._replace(shares=shares._replace(scan=scan))
+            visits = self._visits() if shares.visits is None else shares.visits
+            return state._replace(shares=shares._replace(visits=visits))
         if not isinstance(shares, SymbolUnits):
             return state
         if shares.update_unit != self.settings.update_unit:
@@ -330,7 +330,7 @@ class SymbolChain(Model):
         """Without layouts, engines and the order of visits, which the problem gives."""
         state, shares, work = self.finish(state, goes_on=True), state.shares, state.work
         if isinstance(shares, SampledPath):
-            return state._replace(shares=shares._replace(scan=None))
+            return state._replace(shares=shares._replace(visits=None))
         if isinstance(shares, SymbolUnits):
             # But for the messages that windows leave each other.
             borders: Any = shares.layout and shares.layout.borders

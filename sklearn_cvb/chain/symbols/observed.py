@@ -1,4 +1,6 @@
-"""Observations that are symbols: sequences of words (see `chain.observation`)."""
+"""Observations that are symbols: how sequences of words are read, laid out as lattices of allowed
+states, weighted by a fitted chain, and drawn from it (see `chain.observation`).
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -47,7 +49,7 @@ from sklearn_cvb.reading.times import cautions_of_times
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import Windows, window_for
 
-# A sequence of so many tokens that holds most of all is left out in windows.
+# A sequence of this many tokens that holds most of all is left out in windows.
 _LONG = 100
 
 # Fewer tokens than this are not worth a thread.
@@ -72,8 +74,10 @@ class SymbolObservation(Observation):
         attributes = {**attributes, **self.attributes_of(words)}
         lattice, words, of_labels = self.training_lattice(words, tags, cells, corpus, sequences, y)
         problem = problem_of(corpus, lattice, cells)
-        of_times = cautions_of_times(X, of_events=True) if known.is_ordered else ()
-        messages = (*messages, *of_words, *of_labels, *of_times)
+        messages = (*messages, *of_words, *of_labels)
+        # Columns of pandas alone have times of their events.
+        if known.is_ordered and isinstance(X, list | tuple) and any(hasattr(x, "iloc") for x in X):
+            messages += (*cautions_of_times(X, of_events=True),)
         if not streams:
             messages += self.caution_of_giant(problem)
         return Reading(problem, words, attributes, messages, self)

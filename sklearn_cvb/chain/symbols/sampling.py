@@ -1,12 +1,10 @@
-"""Sampling the states of hidden Markov models: where a chain begins, and one sweep of each sampler.
-
-A sampled path is kept as the slot of every token in the lattice: its state is
-``lattice.state[slot]``, its emission cell ``lattice.cell[slot]``.
+"""Sampling the states of hidden Markov models: where a chain begins, and one sweep of each sampler,
+by token, by sequence or by parameters. A path is kept as the slot of every token in the lattice:
+its state is ``lattice.state[slot]``, its emission cell ``lattice.cell[slot]``.
 """
 
 import math
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -44,25 +42,13 @@ _LARGEST_PRIOR = 2.0**40
 _ROUNDING = 1e-12
 
 
-class Scan(NamedTuple):
-    """The tokens that have a choice, in the order in which a sweep by token visits them.
-
-    Within each chunk of neighbouring tokens those with two states come first, then those with
-    three, and so on, each from left to right: the processor foresees loops of equal length, and
-    seldom waits for the state of the token before. Any fixed order leaves the posterior invariant.
-    Where all tokens have equally many states it is from left to right.
-    """
-
-    token: np.ndarray  # of each visit
-    border: np.ndarray  # 1: first token of a sequence, 2: the last, 3: the only one, 0: others
-    blocks: np.ndarray  # visits for which random numbers are drawn together, as offsets
-
-
 class SampledPath(NamedTuple):
     """A sampled path: the slot of each token."""
 
     slots: np.ndarray
-    scan: Scan | None  # the order of visits, where one token is drawn at a time
+    # The order of visits, where one token is drawn at a time: in blocks, for each of which random
+    # numbers are drawn together
+    visits: list[gibbs.VisitOrder] | None
 
 
 # The path after a sweep, its counts, and how many proposals were made and accepted.
@@ -71,7 +57,7 @@ Swept = tuple[np.ndarray, HMMCounts, np.ndarray]
 # Where a chain begins
 
 
-def first_slots(
+def initial_slots(
     problem: Problem, prior: ChainPrior, start: StartingPoint, rng: np.random.Generator
 ) -> np.ndarray:
     """A path drawn from where a fit starts; it takes no step that the prior forbids."""
@@ -99,7 +85,7 @@ def first_slots(
 def draw_path(
     weights: ChainWeights, problem: Problem, levels: np.ndarray, slots: np.ndarray
 ) -> np.ndarray:
-    """The path `slots` with the states of all ambiguous tokens drawn anew, given weights.
+    """The path `slots` with the states of all ambiguous tokens drawn again, given weights.
 
     `levels` holds a uniform number for each of them. What no path explains stays as it is.
     """
@@ -109,9 +95,9 @@ def draw_path(
     drawn, is_lost = slots.copy(), np.empty(len(stretches.begin), bool)
     gibbs.draw_stretches(factors, problem.lattice, stretches, levels, drawn, is_lost, work)
     paths = gibbs.Proposal(slots, drawn, levels, np.empty(0))
-    owners = np.searchsorted(stretches.sequence, np.flatnonzero(is_lost), side="right") - 1
+    owners = np.searchsorted(stretches.stretch_starts, np.flatnonzero(is_lost), side="right") - 1
     for i in np.unique(owners).tolist():
-        of_sequence = range(*stretches.sequence[i : i + 2].tolist())
+        of_sequence = range(*stretches.stretch_starts[i : i + 2].tolist())
         lost = [stretch for stretch in of_sequence if is_lost[stretch]]
         _draw_in_logs(factors, problem.lattice, stretches, i, lost, paths, work)
     return drawn
@@ -134,7 +120,7 @@ def _draw_in_logs(
         bounds = int(stretches.starts[i]), int(stretches.starts[i + 1])
         # What was begun and lost must not be seen.
         drawn[slice(*span)] = slots[slice(*span)]
-        number = int(stretches.number[stretch])
+        number = int(stretches.level_starts[stretch])
         possible &= gibbs.draw_stretch_in_logs(
             factors, lattice, span, bounds, levels, number, drawn, work
         )
@@ -190,8 +176,14 @@ def counts_of_path(problem: Problem, slots: np.ndarray) -> HMMCounts:
 # By token: figure 1 of Wang and Blunsom (2013)
 
 
-def scan_for(lattice: Lattice, starts: np.ndarray) -> Scan:
-    """Order the tokens that have more than one state; no sequence is empty."""
+def visits_of(lattice: Lattice, starts: np.ndarray) -> list[gibbs.VisitOrder]:
+    """Order the tokens that have more than one state; no sequence is empty.
+
+    Within each chunk of neighbouring tokens those with two states come first, then those with
+    three, and so on, each from left to right: the processor foresees loops of equal length, and
+    seldom waits for the state of the token before. Any fixed order leaves the posterior invariant.
+    Where all tokens have equally many states it is from left to right.
+    """
     token = np.flatnonzero(lattice.count > 1)
     group = token // _CHUNK * (int(lattice.count.max()) + 1) + lattice.count[token]
     token = token[np.argsort(group, kind="stable")]
@@ -199,8 +191,9 @@ def scan_for(lattice: Lattice, starts: np.ndarray) -> Scan:
     border[starts[:-1]] += 1
     border[starts[1:] - 1] += 2
     block = np.cumsum(lattice.count[token], dtype=np.int64) // _BLOCK
-    blocks = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [len(token)]])
-    return Scan(token.astype(np.int32), border[token], blocks)
+    cuts = np.flatnonzero(np.diff(block)) + 1
+    parts = zip(np.split(token.astype(np.int32), cuts), np.split(border[token], cuts), strict=True)
+    return [gibbs.VisitOrder(*part) for part in parts]
 
 
 def sweep_by_token(
@@ -215,22 +208,21 @@ def sweep_by_token(
 
     At temperature 1 a token takes one uniform number, at others one for each of its states.
     """
-    cells, lattice, scan = problem.cells, problem.lattice, sample.scan
-    assert scan is not None, "made at the start of a fit by token"
+    cells, lattice = problem.cells, problem.lattice
+    assert sample.visits is not None, "made at the start of a fit by token"
     path = gibbs.Path(lattice.state[sample.slots], sample.slots.copy())
     tally = tally_of(counts, prior, cells)
     races, chance = temperature != 1.0, np.empty(cells.n_states)
-    for begin, end in pairwise(scan.blocks.tolist()):
-        visits = gibbs.Visits(scan.token[begin:end], scan.border[begin:end])
+    for visits in sample.visits:
         if races:
-            numbers = handicaps(lattice.count[visits.token], temperature, rng)
+            numbers = race_noise(lattice.count[visits.token], temperature, rng)
         else:
-            numbers = rng.random(end - begin)
+            numbers = rng.random(len(visits.token))
         gibbs.resample_tokens(tally, lattice, visits, path, numbers, races, chance)
     return path.slot, counts_in(tally, problem, path.slot, prior), np.zeros(2, np.int64)
 
 
-def handicaps(counts: np.ndarray, temperature: float, rng: np.random.Generator) -> np.ndarray:
+def race_noise(counts: np.ndarray, temperature: float, rng: np.random.Generator) -> np.ndarray:
     """E^(-temperature), E exponential, for every state of tokens with `counts` states.
 
     The smallest E_k / w_k^p is that of state k with probability proportional to w_k^p, and the
@@ -295,14 +287,14 @@ def sweep_by_sequence(
         begin = i + 1
         if i < n_sequences:
             # float64 may have lost sequence i, whose counts are taken out.
-            of_sequence = range(*stretches.sequence[i : i + 2].tolist())
+            of_sequence = range(*stretches.stretch_starts[i : i + 2].tolist())
             possible = _draw_in_logs(factors, lattice, stretches, i, of_sequence, proposal, work)
             if not possible:
                 bounds = slice(*stretches.starts[i : i + 2].tolist())
                 proposal.drawn[bounds] = proposal.slots[bounds]
-            n_accepted += gibbs.decide(urn, lattice, stretches, proposal, i) and possible
+            n_accepted += gibbs.accept_or_reject(urn, lattice, stretches, proposal, i) and possible
     counts = HMMCounts(urn.counts.start, urn.counts.transition, urn.counts.emission)
-    n_proposed = np.count_nonzero(np.diff(stretches.sequence))
+    n_proposed = np.count_nonzero(np.diff(stretches.stretch_starts))
     return proposal.slots, counts, np.array([n_proposed, n_accepted])
 
 

@@ -1,4 +1,5 @@
-"""Knowledge of a tagger besides counts: legal tags of words, and shares of tags by their forms.
+"""Knowledge of a tagger besides counts: legal tags of words by a dictionary and labels, and shares
+of tags by the forms of words.
 
 `read_tags` makes it, with the layout of emissions; `TagObservation` says what follows for a corpus,
 and prediction reads it. `sklearn_cvb.streams.tag_growth` makes the next from the last for

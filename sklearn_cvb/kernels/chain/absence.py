@@ -1,4 +1,6 @@
-"""P(C = 0) of every count: products of 1 - q over tokens, and of 1 - q q' over neighbours.
+"""Absence of counts: P(C = 0), the probability that nothing is counted in a cell, by products of 1
+- q over tokens and of 1 - q q' over neighbours. Cells are of starts, transitions and emissions;
+`out` and `emit` are the row totals of the last two.
 
 What learning the concentrations needs (eq. 29 with the device of Teh, Kurihara and Welling 2007). A
 pass of its own over the posteriors, when somebody asks.
@@ -22,7 +24,7 @@ class Absence(NamedTuple):
     emit: np.ndarray
 
 
-def full_absence(n_states: int, n_cells: int) -> Absence:
+def initial_absence(n_states: int, n_cells: int) -> Absence:
     """Tables to track absence in: all ones."""
     n = n_states
     return Absence(np.ones(n), np.ones((n, n)), np.ones(n), np.ones(n_cells), np.ones(n))

@@ -1,4 +1,5 @@
-"""What is read off a chain once its weights are known: paths, marginals, likelihoods.
+"""Decoding of a chain under given weights: best paths (Viterbi), sampled paths, smoothed and
+filtered marginals, and likelihoods.
 
 Layout and conventions are those of `sklearn_cvb.kernels.chain.forward_backward`. Results for all
 tokens are written to flat arrays: one entry per token (paths) or per allowed state of each token
@@ -160,7 +161,7 @@ def viterbi(
     score, origin = np.empty(entries), np.empty(entries, np.int32)
     best_paths(log_weights, lattice, starts, score, origin, path, log_p)
     for i in np.flatnonzero(np.isneginf(log_p)):
-        emission = _emissions(log_weights.emission, lattice, starts[i], starts[i + 1], 0.0)
+        emission = _emission_entries(log_weights.emission, lattice, starts[i], starts[i + 1], 0.0)
         best_states(lattice, emission, starts[i], starts[i + 1], path)
 
 
@@ -234,7 +235,7 @@ def forward_likelihoods(weights, lattice, starts, zeros_are_safe, passes, log_z)
     return starts.size - 1
 
 
-def _read_off(weights, log_weights, lattice, starts, smooth, target, log_z, as_logs=False):
+def _infer(weights, log_weights, lattice, starts, smooth, target, log_z, as_logs=False):
     """Marginals and log p(x) of all sequences; in log space of those that float64 loses.
 
     `as_logs` fills in the logs of what is filtered, of which exp may underflow.
@@ -253,7 +254,7 @@ def _read_off(weights, log_weights, lattice, starts, smooth, target, log_z, as_l
         bounds, own = (starts[i], starts[i + 1]), target[begins[i] : ends[i]]
         log_z[i] = marginals_log(log_weights, lattice, *bounds, smooth, as_logs, passes, own)
         if log_z[i] == -math.inf and own.size:
-            shares = by_emission(weights.emission, lattice, *bounds)
+            shares = emission_posterior(weights.emission, lattice, *bounds)
             with np.errstate(divide="ignore"):
                 own[:] = np.log(shares) if as_logs else shares
 
@@ -269,9 +270,9 @@ def smoothed(
     """Fill in p(z_t | x) of every token's entries and log p(x) of every sequence.
 
     `log_weights` are the same weights; logs that underflow nowhere. A sequence that no path
-    explains gets -inf, and its tokens the posteriors of `by_emission`.
+    explains gets -inf, and its tokens the posteriors of `emission_posterior`.
     """
-    _read_off(weights, log_weights, lattice, starts, True, posterior, log_z)
+    _infer(weights, log_weights, lattice, starts, True, posterior, log_z)
 
 
 def filtered(
@@ -283,7 +284,7 @@ def filtered(
     log_z: np.ndarray,
 ) -> None:
     """Fill in p(z_t | x_1..t) of every token and log p(x) of every sequence, as `smoothed`."""
-    _read_off(weights, log_weights, lattice, starts, False, posterior, log_z)
+    _infer(weights, log_weights, lattice, starts, False, posterior, log_z)
 
 
 def log_likelihood(
@@ -301,10 +302,10 @@ def log_likelihood(
     passes = passes_for(starts, lattice.count)
     done = forward_likelihoods(weights, lattice, starts, zeros_are_safe, passes, log_z)
     if done < len(log_z):
-        _read_off(weights, log_weights, lattice, starts[done:], False, np.empty(0), log_z[done:])
+        _infer(weights, log_weights, lattice, starts[done:], False, np.empty(0), log_z[done:])
 
 
-def _emissions(weights, lattice, begin, end, unobserved):
+def _emission_entries(weights, lattice, begin, end, unobserved):
     """Emission weight of every entry of the tokens [begin, end)."""
     slots = [
         np.arange(first, first + count, dtype=np.int64)
@@ -316,12 +317,12 @@ def _emissions(weights, lattice, begin, end, unobserved):
     return np.where(cell >= 0, weights[cell], unobserved)
 
 
-def by_emission(emission: np.ndarray, lattice: Lattice, begin: int, end: int) -> np.ndarray:
+def emission_posterior(emission: np.ndarray, lattice: Lattice, begin: int, end: int) -> np.ndarray:
     """p(z_t | x_t) of the tokens [begin, end) under equal priors, one value per entry.
 
     Uniform where no state emits the token.
     """
-    values = _emissions(emission, lattice, begin, end, 1.0)
+    values = _emission_entries(emission, lattice, begin, end, 1.0)
     count = lattice.count[begin:end]
     token = np.repeat(np.arange(end - begin), count)
     total = np.bincount(token, weights=values)[token]
@@ -329,7 +330,7 @@ def by_emission(emission: np.ndarray, lattice: Lattice, begin: int, end: int) ->
 
 
 @jit_token
-def draw(weights, begin, size, rng):
+def draw_index(weights, begin, size, rng):
     """Draw an index below `size` with probability proportional to `weights[begin + index]`."""
     total = 0.0
     for j in range(size):
@@ -371,7 +372,7 @@ def draw_paths(log_transition, lattice, starts, rng, log_filtered, chance, path)
                 largest = max(largest, chance[j])
             for j in range(n):
                 chance[j] = math.exp(chance[j] - largest) if largest > -math.inf else 1.0
-            path[t] = lattice.state[base + draw(chance, 0, n, rng)]
+            path[t] = lattice.state[base + draw_index(chance, 0, n, rng)]
 
 
 def sample_paths(
@@ -391,6 +392,6 @@ def sample_paths(
         before = int(ends[begin - 1]) if begin else 0
         end = max(begin + 1, int(np.searchsorted(ends, before + _ENTRIES, side="right")))
         some, entries = starts[begin : end + 1], np.empty(int(ends[end - 1]) - before)
-        _read_off(weights, log_weights, lattice, some, False, entries, log_z[begin:end], True)
+        _infer(weights, log_weights, lattice, some, False, entries, log_z[begin:end], True)
         draw_paths(log_weights.transition, lattice, some, rng, entries, chance, path)
         begin = end

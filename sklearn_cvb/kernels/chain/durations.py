@@ -1,4 +1,5 @@
-"""Dynamic programs where states last: hidden semi-Markov chains, with distributions of durations.
+"""Kernels of hidden semi-Markov chains, whose states have distributions of durations:
+forward-backward, Viterbi and sampling of visits, which are entered at a step, last, and are left.
 
 A visit to a state begins at a step, which is entered, lasts for u = 1..L steps, and is left; the
 last visit of a sequence may go on beyond its end. Messages are over pairs of a state and the steps
@@ -11,13 +12,13 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.chain.decoding import draw
+from sklearn_cvb.kernels.chain.decoding import draw_index
 from sklearn_cvb.kernels.chain.forward_backward import _LARGEST_MESSAGE, _SMALLEST_SCALE
 from sklearn_cvb.kernels.jit import jit
 from sklearn_cvb.kernels.vectors import LANES, part, put, spread, sum_of, up_to_vectors
 
 
-def room_for_visits(longest: int, n_states: int) -> np.ndarray:
+def visit_buffers(longest: int, n_states: int) -> np.ndarray:
     """A buffer of rows as wide as whole vectors: messages by what remains, and one step's."""
     return np.zeros((longest + 1, up_to_vectors(n_states)))
 
@@ -190,7 +191,7 @@ def draw_visits(tables, logs, starts, entered, rng, chance, path):
                     largest = max(largest, chance[s * most + u])
             for j in range(n * most):
                 chance[j] = math.exp(chance[j] - largest) if largest > -math.inf else 1.0
-            drawn = draw(chance, 0, n * most, rng)
+            drawn = draw_index(chance, 0, n * most, rng)
             after = drawn // most
             first = t - drawn % most
             path[first : t + 1] = after

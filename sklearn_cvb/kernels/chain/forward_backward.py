@@ -1,4 +1,6 @@
-"""Dynamic programs on a chain of hidden states: forward-backward, Viterbi, filtering, sampling.
+"""Forward-backward on a chain of hidden states: the messages, their buffers, and expected counts.
+The lattice lists the allowed states of each token in slots: those of token t are first[t], first[t]
++ 1, ..., count[t] of them, each with its state and the cell of its emission parameter.
 
 Conventions shared by all kernels
 ---------------------------------
@@ -42,7 +44,7 @@ class ChainWeights(NamedTuple):
     emission: np.ndarray
 
 
-class Passes(NamedTuple):
+class PassBuffers(NamedTuple):
     """Buffers of the two passes over one sequence; local entries, see `forward_backward`."""
 
     emission: np.ndarray
@@ -52,7 +54,7 @@ class Passes(NamedTuple):
 
 
 class UnitWorkspace(NamedTuple):
-    """Buffers for one unit that is left out or drawn: those of `Passes`, and more."""
+    """Buffers for one unit that is left out or drawn: those of `PassBuffers`, and more."""
 
     emission: np.ndarray
     forward: np.ndarray
@@ -72,11 +74,11 @@ def sequence_entries(count: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return np.diff(before[starts - starts[0]])
 
 
-def passes_for(starts: np.ndarray, count: np.ndarray) -> Passes:
+def passes_for(starts: np.ndarray, count: np.ndarray) -> PassBuffers:
     """Buffers that fit the longest of the sequences."""
     entries = int(sequence_entries(count, starts).max(initial=1))
     length = int(np.diff(starts).max(initial=1))
-    return Passes(np.empty(entries), np.empty(entries), np.empty(entries), np.empty(length))
+    return PassBuffers(np.empty(entries), np.empty(entries), np.empty(entries), np.empty(length))
 
 
 def workspace_of_size(entries: int, length: int, n_states: int, block: int) -> UnitWorkspace:

@@ -1,4 +1,6 @@
-"""Drawn states: of one token at a time, of a stretch of tokens, or of a whole sequence.
+"""Gibbs sampling of chains: of one token at a time, of a stretch of ambiguous tokens, or of a whole
+sequence by a Hastings step. A path is kept as the slot of every token in the lattice, an urn holds
+the counts of paths with their prior, and levels are uniform random numbers.
 
 A sampled path is kept as the slot of every token in the lattice: its state is
 ``lattice.state[slot]``, its emission cell ``lattice.cell[slot]``.
@@ -11,10 +13,10 @@ import numpy as np
 
 from sklearn_cvb.kernels.chain.forward_backward import forward_pass
 from sklearn_cvb.kernels.chain.leave_out import ChainTally
-from sklearn_cvb.kernels.chain.log_space import alone, fill_logs, forward_pass_log
-from sklearn_cvb.kernels.jit import few, jit, jit_called, jit_inline, jit_token
+from sklearn_cvb.kernels.chain.log_space import fill_logs, forward_pass_log, single
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token, opaque
 
-# What `Visits.border` is made of.
+# What `VisitOrder.border` is made of.
 FIRST, LAST = 1, 2
 # Below this the states that underflow on the way forward might matter after all.
 _SMALLEST_CHANCE = 1e-200
@@ -29,7 +31,7 @@ class Path(NamedTuple):
     slot: np.ndarray  # (n_tokens,), int32, its slot in the lattice
 
 
-class Visits(NamedTuple):
+class VisitOrder(NamedTuple):
     """Tokens that have a choice, in the order in which a sweep visits them."""
 
     token: np.ndarray  # (n_visits,), int32
@@ -55,9 +57,9 @@ class AmbiguousStretches(NamedTuple):
 
     begin: np.ndarray  # (n_stretches,), int32, first token of each stretch
     end: np.ndarray  # (n_stretches,), int32, the one after its last
-    number: np.ndarray  # (n_stretches,), int64, where its random numbers begin, one for each token
-    sequence: np.ndarray  # (n_sequences + 1,), int64, where the stretches of each sequence begin
-    starts: np.ndarray  # (n_sequences + 1,), int64, where its tokens begin
+    level_starts: np.ndarray  # (n_stretches,), int64, where its random numbers begin
+    stretch_starts: np.ndarray  # (n_sequences + 1,), int64, where its stretches begin
+    starts: np.ndarray  # (n_sequences + 1,), int64, where each sequence begins
 
 
 class Urn(NamedTuple):
@@ -106,7 +108,7 @@ def _pick(weights, n, level):
 def _race(weights, noise, begin, n, own):
     """Index below n of the largest weight times noise; `own` where all of them are 0."""
     picked, highest, j = own, 0.0, np.uintp(0)
-    while j < few(n):
+    while j < opaque(n):
         score = weights[j] * noise[begin + j]
         picked = j if score > highest else picked
         highest = score if score > highest else highest
@@ -233,7 +235,7 @@ def span_of(stretches, stretch):
 
 
 @jit_inline
-def _fill_stretch(factors, lattice, span, bounds, emission):
+def _fill_emissions(factors, lattice, span, bounds, emission):
     """Fill in the emission factors of a stretch; returns the number of entries."""
     position = np.int64(0)
     for t in range(span[0], span[1]):
@@ -253,7 +255,7 @@ def _fill_stretch(factors, lattice, span, bounds, emission):
 
 
 @jit_inline
-def _first_row(factors, lattice, span, bounds):
+def _step_into(factors, lattice, span, bounds):
     """Weights of the step into a stretch, by state: (K,)."""
     row = factors.start
     if span[0] > bounds[0]:
@@ -268,14 +270,14 @@ def filter_stretch(factors, lattice, span, bounds, work):
     Returns the log weight of the stretch and of the steps to its borders (nats); NaN where float64
     may have lost mass.
     """
-    size = _fill_stretch(factors, lattice, span, bounds, work.emission)
+    size = _fill_emissions(factors, lattice, span, bounds, work.emission)
     if span[1] < bounds[1]:
         base, n = lattice.first[span[1] - 1], np.int64(lattice.count[span[1] - 1])
         after = lattice.state[lattice.first[span[1]]]
         for j in range(n):
             step = factors.transition[lattice.state[base + j], after]
             work.emission[size - n + j] *= step
-    row, emission = _first_row(factors, lattice, span, bounds), work.emission
+    row, emission = _step_into(factors, lattice, span, bounds), work.emission
     return forward_pass(
         row, factors.transition, lattice, span[0], span[1], emission, work.forward, work.scale
     )
@@ -284,10 +286,10 @@ def filter_stretch(factors, lattice, span, bounds, work):
 @jit_called
 def filter_in_logs(factors, lattice, span, bounds, work):
     """`filter_stretch` in log space: logs of the messages; returns -inf if no path is left."""
-    size = _fill_stretch(factors, lattice, span, bounds, work.emission)
+    size = _fill_emissions(factors, lattice, span, bounds, work.emission)
     for position in range(size):
         work.emission[position] = math.log(work.emission[position])
-    fill_logs(_first_row(factors, lattice, span, bounds), work.log_row)
+    fill_logs(_step_into(factors, lattice, span, bounds), work.log_row)
     for k in range(work.table.shape[0]):
         fill_logs(factors.transition[k], work.table[k])
     if span[1] < bounds[1]:
@@ -295,7 +297,7 @@ def filter_in_logs(factors, lattice, span, bounds, work):
         after = lattice.state[lattice.first[span[1]]]
         for j in range(n):
             work.emission[size - n + j] += work.table[lattice.state[base + j], after]
-    return forward_pass_log(work.log_row, alone(work.table), None, lattice, span[0], span[1], work)
+    return forward_pass_log(work.log_row, single(work.table), None, lattice, span[0], span[1], work)
 
 
 @jit_inline
@@ -352,8 +354,8 @@ def draw_stretches(factors, lattice, stretches, levels, slots, is_lost, work):
     """
     for i in range(stretches.starts.size - 1):
         bounds = stretches.starts[i], stretches.starts[i + 1]
-        for stretch in range(stretches.sequence[i], stretches.sequence[i + 1]):
-            span, number = span_of(stretches, stretch), stretches.number[stretch]
+        for stretch in range(stretches.stretch_starts[i], stretches.stretch_starts[i + 1]):
+            span, number = span_of(stretches, stretch), stretches.level_starts[stretch]
             drawn = draw_stretch(factors, lattice, span, bounds, levels, number, slots, work)
             is_lost[stretch] = not drawn
 
@@ -402,7 +404,7 @@ def draw_stretch_in_logs(factors, lattice, span, bounds, levels, number, slots, 
 
 
 @jit_inline
-def _raised(value, power):
+def _to_power(value, power):
     return value if power == 1.0 else value**power
 
 
@@ -413,8 +415,8 @@ def _shift_step(urn, before, to, change):
     counts.transition[before, to] += change
     counts.out[before] += change
     value = counts.transition[before, to] + prior.transition[before, to]
-    weights.transition[before, to] = _raised(value, power)
-    weights.out[before] = _raised(counts.out[before] + prior.out[before], power)
+    weights.transition[before, to] = _to_power(value, power)
+    weights.out[before] = _to_power(counts.out[before] + prior.out[before], power)
 
 
 @jit_inline
@@ -422,7 +424,7 @@ def _shift_first(urn, state, change):
     """Count a start state more or less."""
     counts, prior, weights, power = urn
     counts.start[state] += change
-    weights.start[state] = _raised(counts.start[state] + prior.start[state], power)
+    weights.start[state] = _to_power(counts.start[state] + prior.start[state], power)
 
 
 @jit_inline
@@ -431,8 +433,8 @@ def _shift_emission(urn, cell, state, change):
     counts, prior, weights, power = urn
     counts.emission[cell] += change
     counts.emit[state] += change
-    weights.emission[cell] = _raised(counts.emission[cell] + prior.emission[cell], power)
-    weights.emit[state] = _raised(counts.emit[state] + prior.emit[state], power)
+    weights.emission[cell] = _to_power(counts.emission[cell] + prior.emission[cell], power)
+    weights.emit[state] = _to_power(counts.emit[state] + prior.emit[state], power)
 
 
 @jit_called
@@ -539,7 +541,7 @@ def _log_ratio(urn, lattice, own, stretches, bounds, proposal):
 
 
 @jit
-def decide(urn, lattice, stretches, proposal, i):
+def accept_or_reject(urn, lattice, stretches, proposal, i):
     """Accept the path that is proposed for sequence i, or put the old one back; whether it was
     accepted.
 
@@ -548,7 +550,7 @@ def decide(urn, lattice, stretches, proposal, i):
     """
     slots, drawn, _, chances = proposal
     bounds = stretches.starts[i], stretches.starts[i + 1]
-    own = range(stretches.sequence[i], stretches.sequence[i + 1])
+    own = range(stretches.stretch_starts[i], stretches.stretch_starts[i + 1])
     gain = _log_ratio(urn, lattice, own, stretches, bounds, proposal)
     # Not a number: the old path was impossible.
     accepted = not math.log(chances[i]) > urn.power * gain
@@ -573,9 +575,9 @@ def resample_sequences(urn, factors, lattice, stretches, proposal, begin, work):
     """
     n_accepted = 0
     for i in range(begin, stretches.starts.size - 1):
-        own = range(stretches.sequence[i], stretches.sequence[i + 1])
+        own = range(stretches.stretch_starts[i], stretches.stretch_starts[i + 1])
         bounds = stretches.starts[i], stretches.starts[i + 1]
-        if stretches.sequence[i] == stretches.sequence[i + 1]:
+        if stretches.stretch_starts[i] == stretches.stretch_starts[i + 1]:
             continue
         for stretch in own:
             span = span_of(stretches, stretch)
@@ -583,11 +585,11 @@ def resample_sequences(urn, factors, lattice, stretches, proposal, begin, work):
         fill_scales(urn.weights, factors)
         is_whole = True
         for stretch in own:
-            span, number = span_of(stretches, stretch), stretches.number[stretch]
+            span, number = span_of(stretches, stretch), stretches.level_starts[stretch]
             is_whole &= draw_stretch(
                 factors, lattice, span, bounds, proposal.levels, number, proposal.drawn, work
             )
         if not is_whole:
             return i, n_accepted
-        n_accepted += decide(urn, lattice, stretches, proposal, i)
+        n_accepted += accept_or_reject(urn, lattice, stretches, proposal, i)
     return stretches.starts.size - 1, n_accepted

@@ -1,4 +1,7 @@
-"""Leave-out inference of whole sequences, or windows of them (Wang and Blunsom 2013, eqs. 24-25).
+"""Leave-out inference of whole sequences, or windows of them (Wang and Blunsom 2013, eqs. 24-25): a
+unit is taken out of the counts, inferred from what is left, and put back. Counts are of starts,
+transitions and emissions, with the row totals `out` and `emit` of the last two. A window borrows
+its first token, the last one of the window before.
 
 A unit, a sequence or a window of one, is taken out of the counts, inferred from what is left, and
 its new counts are put back at once. A kernel makes a *pass* over units, token by token here and by
@@ -6,10 +9,10 @@ lists in `sklearn_cvb.kernels.chain.listed`; the pass says which of these steps 
 
 - a sweep takes a unit out, infers it, keeps what it found and puts that back;
 - a score does the same but keeps nothing, so that all counts stay as they are;
-- counting puts back alone, and the first expectation under given weights infers and keeps.
+- counting puts back single, and the first expectation under given weights infers and keeps.
 
 A pass returns the unit at which it ended. That is the last one's successor, or a unit that float64
-lost, whose counts are then taken out: `infer_lost` infers it in log space.
+lost, whose counts are then taken out: `infer_in_logs` infers it in log space.
 
 Token by token is for tokens that may take any number of states: where a dictionary leaves most of
 them open, where there is none, and where tokens are unobserved or steps are ruled out. Layout and
@@ -29,10 +32,10 @@ from sklearn_cvb.kernels.chain.forward_backward import (
     sum_row,
 )
 from sklearn_cvb.kernels.chain.log_space import (
-    alone,
     fill_block_from_logs,
     fill_logs,
     forward_backward_log,
+    single,
 )
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
 
@@ -60,7 +63,7 @@ class ChainTally(NamedTuple):
     emit: np.ndarray
 
 
-class Floor(NamedTuple):
+class CountFloor(NamedTuple):
     """The least that an entry of a `ChainTally`, an emission cell and a step can be.
 
     Rounding must not make a cell with a tiny prior negative. The smallest prior is bound enough for
@@ -77,7 +80,7 @@ class Floor(NamedTuple):
 
 
 class SharedCounts(NamedTuple):
-    """What units share: counts with the prior added, and the least of each (see `Floor`)."""
+    """What units share: counts with the prior added, and the least of each (see `CountFloor`)."""
 
     steps: np.ndarray  # (K * K + K,), transition counts row by row, and start counts after them
     transition: np.ndarray  # (K, K), the same memory
@@ -351,7 +354,7 @@ def _multiply_absence(lattice, t, work, before, position, transition, absent):
 
 
 @jit_inline
-def _keep_sum(i, shared, sequences, pairs, absent, work):
+def _keep_pair_sum(i, shared, sequences, pairs, absent, work):
     """Keep the sum of the pair marginals of unit i: forward_t-1(k) transition[k, l] g_t(l)."""
     lattice, n_states = sequences.lattice, shared.out.size
     at, before = sequences.pair[i], np.int64(0)
@@ -370,7 +373,7 @@ def _keep_sum(i, shared, sequences, pairs, absent, work):
 
 
 @jit_inline
-def _keep_blocks(i, shared, sequences, pairs, work):
+def _keep_pair_blocks(i, shared, sequences, pairs, work):
     """Keep the pair marginals of unit i, block by block."""
     lattice, at, before = sequences.lattice, sequences.pair[i], np.int64(0)
     for t in range(sequences.begin[i] + 1, sequences.end[i]):
@@ -394,7 +397,7 @@ def _keep_blocks(i, shared, sequences, pairs, work):
 
 
 @jit_inline
-def _window_at(i, steps, shared, borders):
+def _window_start(i, steps, shared, borders):
     """Whether unit i continues another, whether a message comes from its right; its start weights.
 
     A score does without the message, so that log normalisers are those of windows given the ones
@@ -469,7 +472,7 @@ def pass_over_sequences(steps, span, shared, sequences, stored, borders, absent,
         is_borrowed, ahead = False, False
         start = shared.start
         if borders is not None:
-            is_borrowed, ahead, start = _window_at(i, steps, shared, borders)
+            is_borrowed, ahead, start = _window_start(i, steps, shared, borders)
         if steps & TAKE_OUT:
             _shift_sequence(i, shared, sequences, stored, is_borrowed, work, -1.0)
         if steps & INFER:
@@ -491,9 +494,9 @@ def pass_over_sequences(steps, span, shared, sequences, stored, borders, absent,
             if steps & KEEP:
                 _keep_posterior(i, sequences, work.posterior, stored.posterior)
                 if sequences.summed[i]:
-                    _keep_sum(i, shared, sequences, stored.pairs, absent, work)
+                    _keep_pair_sum(i, shared, sequences, stored.pairs, absent, work)
                 else:
-                    _keep_blocks(i, shared, sequences, stored.pairs, work)
+                    _keep_pair_blocks(i, shared, sequences, stored.pairs, work)
         if steps & PUT_BACK:
             _shift_sequence(i, shared, sequences, stored, is_borrowed, work, 1.0)
     return span[1]
@@ -553,7 +556,7 @@ def _out_of_logs(values, begin, end):
 
 
 @jit
-def infer_lost(steps, i, shared, sequences, stored, borders, absent, work):
+def infer_in_logs(steps, i, shared, sequences, stored, borders, absent, work):
     """Infer unit i, which is taken out of `shared`, in log space.
 
     Arguments as in `pass_over_sequences`; of `steps` only KEEP matters. Fills ``stored.log_z[i]``:
@@ -562,14 +565,14 @@ def infer_lost(steps, i, shared, sequences, stored, borders, absent, work):
     is_borrowed, ahead = False, False
     start = shared.start
     if borders is not None:
-        is_borrowed, ahead, start = _window_at(i, steps, shared, borders)
+        is_borrowed, ahead, start = _window_start(i, steps, shared, borders)
     size = _fill_weights(i, shared, sequences, is_borrowed, work)
     if borders is not None:
         _weigh_borders(i, sequences, borders, is_borrowed, ahead, work, size)
     _fill_logs(shared, start, size, work)
     lattice, begin, end = sequences.lattice, sequences.begin[i], sequences.end[i]
     value = forward_backward_log(
-        work.log_row, alone(work.table), None, lattice, begin, end, size, work
+        work.log_row, single(work.table), None, lattice, begin, end, size, work
     )
     stored.log_z[i] = value if is_borrowed else value - shared.log_start
     if value > -math.inf:

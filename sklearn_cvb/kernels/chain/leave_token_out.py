@@ -1,4 +1,5 @@
-"""Leave one token out: the first collapsed algorithm of Wang and Blunsom (2013), figure 3.
+"""Leave-out inference of one token at a time, each with a posterior of its own: the first collapsed
+algorithm of Wang and Blunsom (2013), figure 3.
 
 Every token has a posterior of its own; neighbours are independent. A token's posterior is inferred
 from the expected counts of all others, and the counts follow at once.
@@ -22,7 +23,7 @@ class Tokens(NamedTuple):
     posterior: np.ndarray  # q(z_t) of all (token, state) entries, one token after the other
 
 
-class Place(NamedTuple):
+class TokenPlace(NamedTuple):
     """Where a token is: in the sequence [begin, end), its posterior at `entry`."""
 
     begin: int
@@ -36,7 +37,7 @@ class TokenWorkspace(NamedTuple):
 
     near: np.ndarray  # (5, K), posteriors of tokens t - 2 to t + 2, zeros between updates
     result: np.ndarray  # (K,)
-    mass: np.ndarray  # (K,)
+    prior_mass: np.ndarray  # (K,)
 
 
 def token_workspace(n_states: int) -> TokenWorkspace:
@@ -70,7 +71,7 @@ def _clear_neighbours(tokens, place, near):
 
 
 @jit_inline
-def _starting(counts, prior, lattice, t, here, result):
+def _start_factor(counts, prior, lattice, t, here, result):
     """The second factor of figure 3 at a first token, from the start row; returns its total."""
     base = lattice.first[t]
     for j in range(lattice.count[t]):
@@ -83,11 +84,11 @@ def _starting(counts, prior, lattice, t, here, result):
 
 
 @jit_inline
-def _incoming(counts, prior, tokens, place, work):
+def _incoming_factor(counts, prior, tokens, place, work):
     """E[C^-t(z_t-1, k)] + prior into ``work.result`` (eq. 20); returns its total over all k."""
     lattice, posterior, t = tokens.lattice, tokens.posterior, place.t
     far_left, before, here, after = work.near[0], work.near[1], work.near[2], work.near[3]
-    result, mass = work.result, work.mass
+    result, mass = work.result, work.prior_mass
     base, n = lattice.first[t], lattice.count[t]
     left, n_left = lattice.first[t - 1], lattice.count[t - 1]
     at_left = place.entry - n_left
@@ -133,7 +134,7 @@ def _weighted_sums(row, other, weights):
 
 
 @jit_inline
-def _outgoing(counts, prior, tokens, place, work):
+def _outgoing_factor(counts, prior, tokens, place, work):
     """Multiply ``work.result`` by the third factor of figure 3, transitions from k to z_t+1."""
     lattice, posterior, t = tokens.lattice, tokens.posterior, place.t
     before, here, after, far_right = work.near[1], work.near[2], work.near[3], work.near[4]
@@ -216,12 +217,12 @@ def sweep_tokens(counts, prior, tokens, work):
         for t in range(begin, end):
             base, n = lattice.first[t], lattice.count[t]
             if n > 1:
-                place = Place(begin, end, t, entry)
+                place = TokenPlace(begin, end, t, entry)
                 _spread_neighbours(tokens, place, work.near)
                 if t == begin:
-                    norm = _starting(counts, prior, lattice, t, here, result)
+                    norm = _start_factor(counts, prior, lattice, t, here, result)
                 else:
-                    norm = _incoming(counts, prior, tokens, place, work)
+                    norm = _incoming_factor(counts, prior, tokens, place, work)
                 # The first factor of figure 3, the emission.
                 for j in range(n):
                     k, cell = lattice.state[base + j], lattice.cell[base + j]
@@ -230,7 +231,7 @@ def sweep_tokens(counts, prior, tokens, work):
                         emit = max(counts.emit[k] - here[k], 0.0) + prior.emit[k]
                         result[j] *= count / emit
                 if t < end - 1:
-                    _outgoing(counts, prior, tokens, place, work)
+                    _outgoing_factor(counts, prior, tokens, place, work)
                 _clear_neighbours(tokens, place, work.near)
                 total = 0.0
                 for j in range(n):
@@ -322,7 +323,7 @@ def score_sequences(tally, floor, tokens, factors, work, log_z):
 
 
 @jit
-def score_lost(tally, floor, tokens, factors, work, log_z):
+def score_in_logs(tally, floor, tokens, factors, work, log_z):
     """`score_sequences` in log space, for the sequences whose `log_z` is NaN."""
     entry = np.int64(0)
     for i in range(log_z.size):

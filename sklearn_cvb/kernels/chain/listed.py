@@ -1,4 +1,6 @@
-"""Leave-out inference by lists: for sequences of which a dictionary settles most (eqs. 24-25).
+"""Leave-out inference by lists, for sequences of which a dictionary settles most (eqs. 24-25): of
+each unit the cells and steps that it shares with the counts are listed once, in parts. Runs are
+neighbouring ambiguous tokens.
 
 What a sequence shares with the counts never changes: cells of its words, steps into, inside and out
 of its runs of ambiguous tokens, steps between certain ones. It is listed once, in the order of its
@@ -13,7 +15,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.chain.leave_out import INFER, KEEP, PUT_BACK, TAKE_OUT
 from sklearn_cvb.kernels.chain.runs import LARGEST_PRODUCT, SCALED, SMALLEST_PRODUCT
-from sklearn_cvb.kernels.jit import few, jit, jit_called, jit_inline
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, opaque
 
 # The parts of a list. A step is a place in `Shared.steps`.
 # CERTAIN: states of the certain tokens. FIXED: steps between them, and the start if it is certain.
@@ -166,7 +168,7 @@ def _forward(items, begin, length, weight, posterior, block, place):
     log_scale, mass = 0.0, 0.0
     n = np.int64(items[np.uint64(begin)])
     j = 0
-    while j < few(n):
+    while j < opaque(n):
         posterior[np.uint64(entry + j)] = weight[np.uint64(here + j)]
         mass += weight[np.uint64(here + j)]
         j += 1
@@ -177,11 +179,11 @@ def _forward(items, begin, length, weight, posterior, block, place):
         n = np.int64(items[np.uint64(begin + 2 * u)])
         mass = 0.0
         j = 0
-        while j < few(n):
+        while j < opaque(n):
             total = 0.0
             step = at + j
             i = 0
-            while i < few(n_left):
+            while i < opaque(n_left):
                 total += posterior[np.uint64(left + i)] * block[np.uint64(step)]
                 step += n
                 i += 1
@@ -210,7 +212,7 @@ def _backward(items, begin, length, weight, posterior, block, place, inverse):
     here, entry, at = place
     n = np.int64(items[np.uint64(begin + 2 * length - 2)])
     j = 0
-    while j < few(n):
+    while j < opaque(n):
         posterior[np.uint64(entry + j)] *= inverse
         weight[np.uint64(here + j)] *= inverse
         j += 1
@@ -222,11 +224,11 @@ def _backward(items, begin, length, weight, posterior, block, place, inverse):
         at -= n * n_right
         step = at
         i = 0
-        while i < few(n):
+        while i < opaque(n):
             forward = posterior[np.uint64(entry + i)]
             after = 0.0
             j = 0
-            while j < few(n_right):
+            while j < opaque(n_right):
                 value = block[np.uint64(step + j)] * weight[np.uint64(right + j)]
                 after += value
                 block[np.uint64(step + j)] = forward * value

@@ -1,4 +1,5 @@
-"""The chain in log space, for weights whose products leave the range of float64.
+"""Forward-backward in log space, for chains whose weights have products beyond the range of
+float64.
 
 Same layout and conventions as `sklearn_cvb.kernels.chain.forward_backward`. Slow and safe: used
 for the sequences that other kernels hand back, whatever they are made of. There is one recursion
@@ -42,7 +43,7 @@ def _log_added(largest, total, value):
 
 
 @jit_inline
-def alone(table):
+def single(table):
     """A single table as one of several."""
     return table.reshape((1, *table.shape))
 
@@ -176,7 +177,7 @@ def marginals_log(log_weights, lattice, begin, end, smooth, as_logs, passes, tar
     is filtered. Returns log p(x), -inf where no path explains the sequence: `target` is left as it
     is.
     """
-    start, tables = log_weights.start, alone(log_weights.transition)
+    start, tables = log_weights.start, single(log_weights.transition)
     size = fill_emission(log_weights.emission, lattice, begin, end, 0.0, passes.emission)
     log_z = forward_backward_log(start, tables, None, lattice, begin, end, size, passes)
     if log_z > -math.inf and target.size:
@@ -197,10 +198,10 @@ def expected_counts_log(log_weights, lattice, bounds, passes, counts):
     Returns log Z, -inf where no path explains the sequence, which then adds nothing.
     """
     begin, end = bounds
-    start, tables = log_weights.start, alone(log_weights.transition)
+    start, tables = log_weights.start, single(log_weights.transition)
     size = fill_emission(log_weights.emission, lattice, begin, end, 0.0, passes.emission)
     log_z = forward_backward_log(start, tables, None, lattice, begin, end, size, passes)
     if log_z > -math.inf:
         add_unary(lattice, begin, end, passes.posterior, counts.start, counts.emission)
-        add_pairs_log(tables, None, None, lattice, begin, end, passes, alone(counts.transition))
+        add_pairs_log(tables, None, None, lattice, begin, end, passes, single(counts.transition))
     return log_z

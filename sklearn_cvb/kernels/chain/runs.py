@@ -1,4 +1,4 @@
-"""Inference of runs of ambiguous tokens, given the certain ones at their borders.
+"""Forward-backward on runs of ambiguous tokens, given the certain states before and after them.
 
 Same conventions as `sklearn_cvb.kernels.chain.forward_backward`; all in probability space.
 """
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import few, jit, jit_called, jit_inline
+from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, opaque
 
 # Over so many tokens products of weights stay inside float64 without scaling.
 SCALED = 8
@@ -25,7 +25,7 @@ class RunBorders(NamedTuple):
     after: np.ndarray  # and after it; -1 where the sequence ends
 
 
-class RunRoom(NamedTuple):
+class RunBuffers(NamedTuple):
     """Buffers for one run."""
 
     forward: np.ndarray  # messages of its tokens, one after the other
@@ -69,7 +69,7 @@ def _forward(weights, lattice, runs, r, room):
             if t > first:
                 total = 0.0
                 i = 0
-                while i < few(n_left):
+                while i < opaque(n_left):
                     step = weights.transition[lattice.state[np.uint64(left + i)], to] * emission
                     room.step[np.uint64(at + i * n + j)] = step
                     total += room.forward[np.uint64(position + i)] * step
@@ -121,7 +121,7 @@ def _backward(lattice, runs, r, room, inverse, size, n_steps, counts):
             else:
                 after = 0.0
                 j = 0
-                while j < few(n_right):
+                while j < opaque(n_right):
                     step = room.step[np.uint64(at + j)] * room.backward[np.uint64(following + j)]
                     after += step
                     counts.transition[row, lattice.state[np.uint64(right + j)]] += before * step

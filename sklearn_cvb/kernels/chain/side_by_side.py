@@ -1,4 +1,5 @@
-"""Forward-backward on many sequences at a time, for chains whose states are all allowed.
+"""Forward-backward on many sequences in lockstep, for chains whose states are all allowed: tables
+of weights and expected counts, and the messages of sequences side by side.
 
 Sequences of similar length go side by side, time-major: one step of all of them is one matrix
 product. Same quantities as `sklearn_cvb.kernels.chain.forward_backward`, in probability space.
@@ -18,7 +19,7 @@ from sklearn_cvb.kernels.chain.forward_backward import (
     Lattice,
 )
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
-from sklearn_cvb.kernels.tiles import ROWS, add_outer_products, aligned, fetch, multiply
+from sklearn_cvb.kernels.tiles import ROWS, add_outer_products, aligned, multiply, prefetch
 from sklearn_cvb.kernels.vectors import LANES, part, put, spread, sum_of
 
 # Sequences side by side: enough for matrix products, few enough for the cache.
@@ -34,15 +35,15 @@ class LockstepTables(NamedTuple):
     # (n_rows, S), emission weights: a row for each word in use and for missing observations, as the
     # slots of the lattice have them.
     emission: np.ndarray
-    starts: np.ndarray  # (S,), expected counts of start states
-    received: np.ndarray  # (n_rows, S), and of emissions
-    outer: np.ndarray  # (S, S), and of transitions, without their weights
+    start_counts: np.ndarray  # (S,), expected counts of start states
+    emission_counts: np.ndarray  # (n_rows, S), and of emissions
+    pair_sums: np.ndarray  # (S, S), and of transitions, without their weights
 
 
-_COUNTS = ("starts", "received", "outer")
+_COUNTS = ("start_counts", "emission_counts", "pair_sums")
 
 
-class Messages(NamedTuple):
+class LockstepMessages(NamedTuple):
     """Buffers for sequences side by side: rows of one step follow those of the step before.
 
     Tiles may reach into the rows of the next step, where nothing of use is yet. Messages are not
@@ -78,7 +79,7 @@ def _weigh(message, weights, inverse):
 
 
 @jit_token
-def _look_back(message, forward, weights, inverse, g, counts):
+def _combine_backward(message, forward, weights, inverse, g, counts):
     """Add the posterior of one token to `counts` and fill g; returns the message's sum."""
     sums, by = spread(0.0), spread(inverse)
     for k in range(0, message.size, LANES):
@@ -101,16 +102,16 @@ def tables_for(lattice: Lattice, n_emitting: int, n_states: int) -> LockstepTabl
         transition=aligned(width, width),
         backward=aligned(width, width),
         emission=aligned(n_rows, width),
-        starts=aligned(width),
-        received=aligned(n_rows, width),
-        outer=aligned(width, width),
+        start_counts=aligned(width),
+        emission_counts=aligned(n_rows, width),
+        pair_sums=aligned(width, width),
     )
 
 
-def messages_for(side: int, longest: int, n_states: int) -> Messages:
+def messages_for(side: int, longest: int, n_states: int) -> LockstepMessages:
     """Buffers for so many sequences side by side, of at most that length."""
     width = width_for(n_states)
-    return Messages(
+    return LockstepMessages(
         aligned(longest * side + ROWS, width),
         aligned(longest * side + ROWS, width),
         aligned(side + ROWS, width),
@@ -120,7 +121,7 @@ def messages_for(side: int, longest: int, n_states: int) -> Messages:
     )
 
 
-def tables_beside(tables: LockstepTables) -> LockstepTables:
+def with_own_counts(tables: LockstepTables) -> LockstepTables:
     """The same weights, with counts of their own."""
     shapes = (getattr(tables, name).shape for name in _COUNTS)
     return tables._replace(**{name: aligned(*s) for name, s in zip(_COUNTS, shapes, strict=True)})
@@ -132,7 +133,7 @@ def clear_counts(tables: LockstepTables) -> None:
         getattr(tables, name).fill(0.0)
 
 
-def clear_messages(messages: Messages) -> None:
+def clear_messages(messages: LockstepMessages) -> None:
     """Set all messages to 0: what one sweep leaves serves the next, but for what is not finite."""
     for name in ("forward", "g", "backward"):
         getattr(messages, name).fill(0.0)
@@ -163,11 +164,11 @@ def add_tables(
 ) -> None:
     """Add the counts of the model's states to the `start`, `transition`, `emission` of `counts`."""
     n_states = weights.start.size
-    counts.start[:] += tables.starts[:n_states]
-    counts.transition[:] += tables.outer[:n_states, :n_states] * weights.transition
+    counts.start[:] += tables.start_counts[:n_states]
+    counts.transition[:] += tables.pair_sums[:n_states, :n_states] * weights.transition
     first = lattice.cell[::n_emitting]
     rows = sliding_window_view(counts.emission, n_emitting, writeable=True)
-    received = tables.received[first >= 0, :n_emitting]
+    received = tables.emission_counts[first >= 0, :n_emitting]
     first = first[first >= 0]
     if (np.diff(first) > 0).all():
         rows[first] += received
@@ -199,7 +200,7 @@ def _forward(tables, lattice, starts, members, side, n_states, messages):
         for i in range(alive):
             row = lattice.first[starts[members[i]] + t] // n_states
             messages.row[now + i] = row
-            fetch(tables.emission, row)
+            prefetch(tables.emission, row)
         if t > 0:
             multiply(forward[now - side :], tables.transition, alive, n_states, forward[now:])
         for i in range(alive):
@@ -245,21 +246,21 @@ def _backward(tables, starts, members, side, n_states, messages):
         while alive < members.size and starts[members[alive]] + t < starts[members[alive] + 1]:
             alive += 1
         for i in range(now, now + alive):
-            fetch(tables.emission, messages.row[i])
-            fetch(tables.received, messages.row[i])
+            prefetch(tables.emission, messages.row[i])
+            prefetch(tables.emission_counts, messages.row[i])
         if before > 0:
             multiply(g[now + side :], tables.backward, before, n_states, message)
         for i in range(before, alive):
             message[i] = messages.inverse[now + i]
         for i in range(alive):
             inverse = messages.inverse[now - side + i] if t > 0 else 1.0
-            largest = _look_back(
+            largest = _combine_backward(
                 message[i],
                 forward[now + i],
                 tables.emission[messages.row[now + i]],
                 inverse,
                 g[now + i],
-                tables.received[messages.row[now + i]],
+                tables.emission_counts[messages.row[now + i]],
             )
             if not (largest < _LARGEST_MESSAGE):
                 messages.lost[i] = True
@@ -269,8 +270,8 @@ def _backward(tables, starts, members, side, n_states, messages):
     if safe:
         for i in range(members.size):
             for k in range(n_states):
-                tables.starts[k] += forward[i, k] * message[i, k]
-        add_outer_products(forward, g[side:], (length - 1) * side, tables.outer)
+                tables.start_counts[k] += forward[i, k] * message[i, k]
+        add_outer_products(forward, g[side:], (length - 1) * side, tables.pair_sums)
     return safe
 
 
@@ -278,8 +279,8 @@ def _backward(tables, starts, members, side, n_states, messages):
 def infer_side_by_side(tables, lattice, starts, members, side, n_states, messages):
     """Posteriors of sequences whose tokens have a row of the tables each.
 
-    ``lattice.first`` is a token's row times `n_states`. Adds the posteriors to `tables.received`,
-    and the pair marginals without their weights to `tables.outer`. Returns the sum of log Z, or
+    ``lattice.first`` is a token's row times `n_states`. Adds posteriors to `tables.emission_counts`
+    and pair marginals without their weights to `tables.pair_sums`. Returns the sum of log Z, or
     NaN where float64 may lose sequences, which ``messages.lost`` tells.
     """
     for i in range(members.size):

@@ -1,4 +1,5 @@
-"""Forward-backward on a table of weights: each step has one weight for each state.
+"""Forward-backward on a table of weights, where each step has one weight for each state. Stretches
+of steps may each have a start row and transitions of their own.
 
 For observations that are numbers, of which hardly one comes twice. Weights and messages are rows
 of K numbers; steps are dense. Equations 7 and 8 of Wang and Blunsom (2013), in probability space.
@@ -13,13 +14,13 @@ from sklearn_cvb.kernels.jit import jit, jit_token
 from sklearn_cvb.kernels.vectors import LANES, part, put, spread, sum_of, up_to_vectors
 
 
-def room_for_steps(n_states: int) -> np.ndarray:
+def step_buffers(n_states: int) -> np.ndarray:
     """A buffer: rows as wide as whole vectors, of two messages and of sums of pairs."""
     return np.zeros((2 + n_states, up_to_vectors(n_states)))
 
 
 @jit_token
-def _moved(message, transition, k):
+def _message_product(message, transition, k):
     """The states from k on of message @ transition."""
     sums = spread(0.0)
     for i in range(transition.shape[0]):
@@ -54,7 +55,7 @@ def forward_steps(start, transition, weights, starts, stretches, table, room, fo
                     moved = part(start[own], k)
                 else:
                     # Of messages not yet scaled: who comes next does not wait for a division.
-                    moved = _moved(before, transition[own], k) * by
+                    moved = _message_product(before, transition[own], k) * by
                 weighed = moved * part(weights[t], k)
                 put(now, k, weighed)
                 sums += weighed
@@ -120,5 +121,5 @@ def backward_steps(backward, weights, starts, stretches, table, scale, room, fou
                     for j in range(n_states):
                         before = spread(posterior[t - 1, j])
                         put(sums[j], k, part(sums[j], k) + before * ahead)
-                    put(message, k, _moved(g, backward[table[stretch]], k))
+                    put(message, k, _message_product(g, backward[table[stretch]], k))
     _flush(sums, pairs[table[0]])

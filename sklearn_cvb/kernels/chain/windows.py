@@ -1,4 +1,6 @@
-"""Steps through the windows of long sequences: counts that move after each of them.
+"""Stepwise updates from windows of long sequences: running counts move after each window, which is
+inferred between border tokens before and after its own. Counts are multiples of a unit, so that all
+shrink at once; `out` and `emit` are their row totals.
 
 A window is inferred between borders, steps of its sequence before and after it, from the running
 counts of all windows before; what is expected of its own steps is mixed in at once (Foti, Xu, Laird
@@ -25,14 +27,14 @@ class WindowSpans(NamedTuple):
 
     begin: np.ndarray  # (n_windows,), int64, own tokens
     end: np.ndarray
-    first: np.ndarray  # and with the borders
-    last: np.ndarray
+    border_begin: np.ndarray  # and with the borders
+    border_end: np.ndarray
     is_start: np.ndarray  # whether the first token with the borders begins a sequence
-    kept: np.ndarray  # factors of the running counts and of those of the window
-    added: np.ndarray
+    kept_share: np.ndarray  # factors of the running counts and of those of the window
+    added_weight: np.ndarray
 
 
-class Moving(NamedTuple):
+class RunningCounts(NamedTuple):
     """Running counts, written as multiples of a unit, and the totals of their rows."""
 
     start: np.ndarray  # (K,)
@@ -43,7 +45,7 @@ class Moving(NamedTuple):
     unit: np.ndarray  # (1,)
 
 
-class Below(NamedTuple):
+class WindowPrior(NamedTuple):
     """The prior under the counts, and its row totals."""
 
     start: np.ndarray
@@ -54,10 +56,10 @@ class Below(NamedTuple):
     emit: np.ndarray
 
 
-class Room(NamedTuple):
+class WindowWorkspace(NamedTuple):
     """Buffers for one window."""
 
-    emission: np.ndarray  # those of `kernels.chain.forward_backward.Passes`
+    emission: np.ndarray  # those of `kernels.chain.forward_backward.PassBuffers`
     forward: np.ndarray
     posterior: np.ndarray
     scale: np.ndarray
@@ -68,7 +70,7 @@ class Room(NamedTuple):
 
 
 @jit_inline
-def _row(total, averages):
+def _row_term(total, averages):
     """What the weights of a row are made with, from its total: see `_weight`.
 
     A row that nothing has been counted in, without prior, has no weight.
@@ -97,7 +99,7 @@ def _fill_weights(i, windows, lattice, counts, below, averages, work):
         total = below.start_total
         for k in range(n_states):
             total += unit * counts.start[k]
-        row = _row(total, averages)
+        row = _row_term(total, averages)
         for k in range(n_states):
             cell = unit * counts.start[k] + below.start[k]
             work.start[k] = _weight(cell, row, averages)
@@ -105,13 +107,13 @@ def _fill_weights(i, windows, lattice, counts, below, averages, work):
         for k in range(n_states):
             work.start[k] = 1.0
     for k in range(n_states):
-        row = _row(unit * counts.out[k] + below.out[k], averages)
-        work.row[k] = _row(unit * counts.emit[k] + below.emit[k], averages)
+        row = _row_term(unit * counts.out[k] + below.out[k], averages)
+        work.row[k] = _row_term(unit * counts.emit[k] + below.emit[k], averages)
         for j in range(n_states):
             cell = unit * counts.transition[k, j] + below.transition[k, j]
             work.table[k, j] = _weight(cell, row, averages)
     position = np.int64(0)
-    for t in range(windows.first[i], windows.last[i]):
+    for t in range(windows.border_begin[i], windows.border_end[i]):
         base = np.int64(lattice.first[t])
         for slot in range(base, base + np.int64(lattice.count[t])):
             cell, weight = lattice.cell[slot], 1.0
@@ -139,14 +141,14 @@ def _shrink(counts, kept):
 
 
 @jit_inline
-def _add(i, windows, lattice, counts, weight, work):
+def _add_window(i, windows, lattice, counts, weight, work):
     """Add what is expected of the own steps of window i, times a weight in units."""
     begin, end, n_states = windows.begin[i], windows.end[i], counts.out.size
     for k in range(n_states):
         for j in range(n_states):
             work.steps[k, j] = 0.0
     position, before = np.int64(0), np.int64(0)
-    for t in range(windows.first[i], end):
+    for t in range(windows.border_begin[i], end):
         base, n = np.int64(lattice.first[t]), np.int64(lattice.count[t])
         if t >= begin:
             for j in range(n):
@@ -155,9 +157,9 @@ def _add(i, windows, lattice, counts, weight, work):
                 if cell >= 0:
                     counts.emission[cell] += q
                     counts.emit[state] += q
-                if t == windows.first[i]:
+                if t == windows.border_begin[i]:
                     counts.start[state] += q
-            if t > windows.first[i]:
+            if t > windows.border_begin[i]:
                 add_outer(lattice, t, work, before, position, work.steps)
         before = position
         position += n
@@ -179,13 +181,13 @@ def step_through_windows(span, windows, lattice, counts, below, averages, work):
     """
     value = 0.0
     for i in range(span[0], span[1]):
-        first, last = windows.first[i], windows.last[i]
+        first, last = windows.border_begin[i], windows.border_end[i]
         size = _fill_weights(i, windows, lattice, counts, below, averages, work)
         log_z = forward_backward(work.start, work.table, lattice, first, last, size, work)
         if math.isnan(log_z):
             return i, value
         for t in range(windows.begin[i] - first, windows.end[i] - first):
             value += math.log(work.scale[t])
-        _shrink(counts, windows.kept[i])
-        _add(i, windows, lattice, counts, windows.added[i] / counts.unit[0], work)
+        _shrink(counts, windows.kept_share[i])
+        _add_window(i, windows, lattice, counts, windows.added_weight[i] / counts.unit[0], work)
     return span[1], value

@@ -1,4 +1,6 @@
-"""Arrays of dependency kernels: sentences, counts by cell and row, shares of sentences, the chart.
+"""Arrays of dependency kernels: sentences, the chart of one, and counts of arcs from head to child
+and of choices to stop or go on. Counts lie by cell (a parameter) and row (a distribution), a share
+is what a sentence adds to them. Rows of arcs may back off to coarse rows.
 
 Parameters are one flat array of cells, in rows that sum to 1, for W tags and V valences of
 attachments: 1, or 2 where they depend on whether the head has a child on this side yet. First
@@ -14,6 +16,8 @@ coarse rows, of W cells each.
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from sklearn_cvb.kernels.sums import CellSums
 
 LEFT_SIDE, RIGHT_SIDE = 0, 1
 STOP, GO = 0, 1
@@ -44,17 +48,10 @@ class DependencySentences(NamedTuple):
     arc_weights: np.ndarray | None = None
 
 
-class DependencySums(NamedTuple):
-    """Counts by cell, and their totals by row."""
-
-    cells: np.ndarray
-    totals: np.ndarray
-
-
 class DependencyTally(NamedTuple):
     """Counts as a sweep changes them, and the prior: weights are their quotients."""
 
-    sums: DependencySums
+    sums: CellSums
     prior: np.ndarray
     prior_totals: np.ndarray
 

@@ -1,4 +1,6 @@
-"""Cells and rows that the arcs and choices of a tree use, and their weights: posterior means.
+"""Which cells (parameters) and rows (distributions) a dependency tree uses, and their posterior
+means. Arcs lead from head to child; a choice is to stop or to go on at a side of a head; the row of
+an arc may be mixed with a coarse row that it backs off to.
 
 Attachments may back off (Headden, Johnson and McClosky 2009): each comes from its own row of cells
 or from a coarse one. Which of the two is one more hidden variable of every arc, so that an arc's

@@ -25,7 +25,14 @@ from sklearn_cvb.kernels.dependency.arrays import (
     RIGHT_BY_END,
 )
 from sklearn_cvb.kernels.dependency.cells import arcs_of
-from sklearn_cvb.kernels.jit import few, jit, jit_called, jit_inline, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.jit import (
+    jit,
+    jit_called,
+    jit_inline,
+    jit_token,
+    jit_token_reduction,
+    opaque,
+)
 from sklearn_cvb.kernels.tree.semirings import plus, quotient, times, weight_of, zero
 
 # float64 spans e-708 to e+709, and a sentence of n tokens has fewer than e^(1.92 n) trees, none
@@ -141,7 +148,7 @@ def inside(weight, inner, n, first, heaviest):
     for width in range(1, n):
         for i in range(n - width):
             side = 0
-            while side < few(2):
+            while side < opaque(2):
                 half, (arc, child), (x, y), alone, others, (a, b) = _half_ends(
                     i, i + width, n, side
                 )
@@ -241,7 +248,7 @@ def outside(work, n, total, count, at, logs):
     for width in range(n - 1, 0, -1):
         for i in range(n - width):
             side = 0
-            while side < few(2):
+            while side < opaque(2):
                 half, (arc, child), (x, y), alone, others, (a, b) = _half_ends(
                     i, i + width, n, side
                 )

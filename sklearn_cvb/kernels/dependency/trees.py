@@ -1,4 +1,5 @@
-"""Dependency trees read from a chart: the heaviest, or sampled, also by Hastings steps.
+"""Dependency trees read from a chart from the top down: the heaviest, or sampled, also by Hastings
+steps. Levels are uniform random numbers; arcs come from their own rows or from coarse ones.
 
 Trees are drawn from given weights, or by Hastings steps given all others. Such a step proposes a
 tree from the posterior means given all other trees, which ignores that a cell used twice in the
@@ -68,7 +69,7 @@ def _weight_of(table, a, b, kind, peak):
 
 
 @jit_called
-def _choose_place(table, a, b, n, kind, level):
+def _draw_place(table, a, b, n, kind, level):
     """A place in two runs of n cells, drawn by their products with a level in [0, 1).
 
     Or that of the heaviest, the first among equals.
@@ -106,7 +107,7 @@ def read_heads(work, descent, kind, levels, head):
         left, right = inner[LEFT * size + r * n], inner[RIGHT * size + r * n + n - 1]
         factors[r] = weight[r * n + r] * left if kind == PRODUCTS else weight[r * n + r] + left
         factors[n + r] = right
-    root = _choose_place(factors, np.int64(0), n, n, kind, levels[0])
+    root = _draw_place(factors, np.int64(0), n, n, kind, levels[0])
     head[root] = 0
     stack[0, 0], stack[0, 1], stack[1, 0], stack[1, 1] = root, 0, root, n - 1
     height, at = 2, 1
@@ -121,7 +122,7 @@ def read_heads(work, descent, kind, levels, head):
             else:
                 c = e
                 x, y = ARC_LEFT * size + h * n + c, LEFT_BY_END * size + e * n + c
-            c += _choose_place(inner, x, y, span, kind, levels[at])
+            c += _draw_place(inner, x, y, span, kind, levels[at])
             # Between head and child, the nearer children end where the child's half begins; where
             # the head has none its half ends at itself.
             span = abs(c - h)
@@ -134,7 +135,7 @@ def read_heads(work, descent, kind, levels, head):
                 arc = weight[h * n + c + (first if is_first else 0)]
                 factors[k] = inner[x + k] * arc if kind == PRODUCTS else inner[x + k] + arc
                 factors[n + k] = inner[y + k]
-            end += _choose_place(factors, np.int64(0), n, span, kind, levels[at + 1])
+            end += _draw_place(factors, np.int64(0), n, span, kind, levels[at + 1])
             head_end, child_end = (end, end + 1) if is_right else (end + 1, end)
             at += 2
             head[c] = h + 1
@@ -198,7 +199,7 @@ class DependencySweep(NamedTuple):
     levels: np.ndarray
     # (2, longest), int64: heads of a tree that is proposed, and which of its arcs are coarse
     proposal: np.ndarray
-    used: np.ndarray  # (5 * longest, 2), int64: cell and row of all that a tree uses
+    used_cells: np.ndarray  # (5 * longest, 2), int64: cell and row of all that a tree uses
     # (longest,), int64: row of each token's arc among those of its head and side
     valence: np.ndarray
     n_children: np.ndarray  # (longest, 2), int64: by side
@@ -226,7 +227,7 @@ def sweep_for(
 @jit_called
 def list_used(sentences, i, head, is_coarse, sweep):
     """List cell and row of all that the tree of a sentence uses; returns how many they are."""
-    used, n_children, first = sweep.used, sweep.n_children, sentences.starts[i]
+    used, n_children, first = sweep.used_cells, sweep.n_children, sentences.starts[i]
     n, size = head.size, 0
     for c in range(n):
         n_children[c, 0] = n_children[c, 1] = 0
@@ -318,7 +319,7 @@ def draw_trees(sentences, tally, work, sweep, power, i, log_z):
         if math.isnan(log_z[i]):
             if has_tree:
                 size = list_used(sentences, i, old, was_coarse, sweep)
-                _add_used(tally, sweep.used, size, -1.0)
+                _add_used(tally, sweep.used_cells, size, -1.0)
             weigh_sentence(sentences, tally, work.weight, i, power)
             log_z[i], kind = inside_scaled(work, n), PRODUCTS
             if math.isnan(log_z[i]):
@@ -330,9 +331,9 @@ def draw_trees(sentences, tally, work, sweep, power, i, log_z):
             accepted = True
             if has_tree:
                 size = list_used(sentences, i, old, was_coarse, sweep)
-                ratio = -_log_ratio(tally, sweep.used, size)
+                ratio = -_log_ratio(tally, sweep.used_cells, size)
                 size = list_used(sentences, i, proposal, is_coarse, sweep)
-                ratio += _log_ratio(tally, sweep.used, size)
+                ratio += _log_ratio(tally, sweep.used_cells, size)
                 accepted = math.log(1.0 - levels[2 * n - 1]) < power * ratio
                 sweep.proposals[0] += 1
                 sweep.proposals[1] += accepted
@@ -342,6 +343,6 @@ def draw_trees(sentences, tally, work, sweep, power, i, log_z):
                     was_coarse[c] = is_coarse[c]
             if has_tree:
                 size = list_used(sentences, i, old, was_coarse, sweep)
-                _add_used(tally, sweep.used, size, 1.0)
+                _add_used(tally, sweep.used_cells, size, 1.0)
         i += 1
     return i

@@ -1,4 +1,7 @@
-"""Arrays of tree kernels: binarised rules, occurrences of terminals, brackets, derivations.
+"""Arrays of tree kernels: binarised rules (parent -> left right, upper -> lower), occurrences of
+terminals, brackets, derivations. Cells are places in the parameter vector; a field named for its
+`first` says where what belongs to each symbol begins, or to each component of unary rules, a set of
+symbols that reach each other.
 
 Span (begin, end) is words[begin:end]. Every rule has two symbols, one symbol or words on its right:
 longer ones arrive in two-symbol steps through helper symbols. Terminals may cover several words.

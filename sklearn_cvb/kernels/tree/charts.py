@@ -1,4 +1,5 @@
-"""The spans of a sentence, and its chart: for each span the symbols that derive it with weights.
+"""The chart of a sentence: for each span the symbols that derive it (items), with inside and
+outside weights in units of a power of two. The gate of a span is what brackets allow there.
 
 Spans are numbered column by column, `end` ascending and `begin` descending within: a span comes
 after all spans inside it. What brackets say of a span is its gate.

@@ -1,4 +1,5 @@
-"""The heaviest derivation of a sentence (Viterbi), or the k heaviest, in log space.
+"""The heaviest derivation of a sentence (Viterbi), or the k heaviest, in log space. Each item, a
+symbol over a span, has a score and its origin: rule and split.
 
 Weights are logs, at most 0. Of derivations that tie the first found is taken: by the smallest left
 part, then the lowest left symbol, then the order of the rules; terminals and unary rules only where
@@ -115,7 +116,7 @@ def _try_unary(unary, u, row, free, chart):
 
 
 @jit_called
-def _climb(unary, row, free, chart):
+def _take_unary_rules(unary, row, free, chart):
     """Take the unary rules of a span, the lowest symbols first; no best chain has a cycle."""
     if unary is not None:
         for c in range(unary.internal_first.size):
@@ -130,7 +131,7 @@ def _climb(unary, row, free, chart):
 
 
 @jit_inline
-def _fill(lists, i, chart):
+def _fill_chart(lists, i, chart):
     """Best scores of all spans of a sentence; returns that of the whole, -inf without a tree."""
     terminals, n = lists.terminals, np.int64(lists.terminals.length[i])
     fill_gates(lists.brackets, i, n, chart.gate)
@@ -155,7 +156,7 @@ def _fill(lists, i, chart):
                     if not chart.allowed[x]:
                         row[x] = -math.inf
             if gate != FORBIDDEN:
-                _climb(lists.unary, row, gate == FREE, chart)
+                _take_unary_rules(lists.unary, row, gate == FREE, chart)
             item = chart.first[s]
             for x in range(row.size):
                 if row[x] > -math.inf:
@@ -199,7 +200,7 @@ def write_node(lists, node, rule, split, stack, height, trees, at):
 
 
 @jit_inline
-def _trace(lists, i, chart, trees, size):
+def _write_best_tree(lists, i, chart, trees, size):
     """Write the best tree of a filled chart after `size` nodes; returns how many, -1: no room."""
     push_node(chart.stack, 0, 0, lists.terminals.length[i], lists.binary.start)
     height, at = 1, size
@@ -219,10 +220,10 @@ def _trace(lists, i, chart, trees, size):
 def _best_trees(lists, sentences, x, chart, trees, log_p):
     """`best_trees_by_lists` from sentence `x` on while there is room; returns which is the next."""
     while x < sentences.size:
-        log_p[x] = _fill(lists, sentences[x], chart)
+        log_p[x] = _fill_chart(lists, sentences[x], chart)
         size = trees.starts[x]
         if log_p[x] > -math.inf:
-            size = _trace(lists, sentences[x], chart, trees, size)
+            size = _write_best_tree(lists, sentences[x], chart, trees, size)
             if size < 0:
                 break
         x += 1
@@ -271,10 +272,10 @@ class RankedRows(NamedTuple):
 
     # Of each symbol: all derivations, and those without a unary rule of the component on top
     row: NBestTables
-    base: NBestTables
+    without_unary: NBestTables
     # (n_unary,), int64: which derivation of its lower symbol comes next, for each unary rule
     next_rank: np.ndarray
-    next_base: np.ndarray  # (n_symbols,), int64: which derivation of `base` comes next
+    next_base: np.ndarray  # (n_symbols,), int64: which derivation of `without_unary` comes next
 
 
 @jit_inline
@@ -349,9 +350,9 @@ def _next_derivation(unary, c, rows, labels):
     """The heaviest derivation that a component has not taken yet.
 
     Returns its log weight, -inf if there is none; the unary rule, whose upper symbol has it; and
-    whether it is one of `base`, without the rule.
+    whether it is one of those without the rule.
     """
-    row, base = rows.row, rows.base
+    row, base = rows.row, rows.without_unary
     k = row.score.shape[1]
     best, chosen, from_base = -math.inf, np.int64(-1), False
     for u in range(unary.first[c], unary.first[c + 1]):
@@ -373,7 +374,7 @@ def _next_derivation(unary, c, rows, labels):
 def _rank_unary(unary, rows, labels):
     """Merge unary rules with the other derivations of a span, the heaviest first."""
     if unary is not None:
-        row, base = rows.row, rows.base
+        row, base = rows.row, rows.without_unary
         for c in range(unary.internal_first.size):
             for u in range(unary.first[c], unary.first[c + 1]):
                 upper = np.int64(unary.upper[u])
@@ -441,7 +442,7 @@ def _fill_nbest_tables(lists, i, chart, items, rows, labels):
     return find_item(chart.first, chart.symbol, span_at(0, n), lists.binary.start)
 
 
-def _below(lists, chart, node, origin):
+def _children_of(lists, chart, node, origin):
     """The cell of a node's rule, and the nodes below it (item, rank, begin, end)."""
     begin, end = node[2:]
     rule, split, left_rank, right_rank = origin
@@ -461,7 +462,7 @@ def _nodes_of_derivation(lists, chart, items, root, n):
     nodes, stack = [], [(*root, 0, n)]
     while stack:
         node = stack.pop()
-        cell, parts = _below(lists, chart, node, items.origin[node[:2]].tolist())
+        cell, parts = _children_of(lists, chart, node, items.origin[node[:2]].tolist())
         nodes.append((node[2], node[3], chart.symbol[node[0]], cell, len(parts)))
         stack.extend(reversed(parts))
     return nodes

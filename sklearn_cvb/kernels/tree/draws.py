@@ -1,4 +1,5 @@
 """Trees sampled sentence by sentence: under given weights, or by Hastings steps given all others.
+Trees are written node by node from a stack.
 
 A Hastings step proposes a tree from the rules' posterior means given all other trees, which ignores
 that a rule used twice in the tree is likelier the second time; the acceptance makes up for that

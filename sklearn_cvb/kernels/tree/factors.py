@@ -1,4 +1,6 @@
-"""Grammars whose left and right children are independent: p(A -> B C) = p(binary) p(B) p(C).
+"""Inside-outside for grammars whose left and right children are independent: p(A -> B C) =
+p(binary) p(B) p(C). Weights go up from parts (children) to symbols and down again by matrix
+products.
 
 Such a grammar has, beside its K symbols, a left and a right part of each, and the rules A ->
 A.left A.right, A.left -> B, A.right -> C, A -> word. So lists of rules can infer it as they are;

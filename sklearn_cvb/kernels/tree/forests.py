@@ -1,4 +1,6 @@
-"""Forests: all derivations of each sentence, listed once, for grammars whose rules are few there.
+"""Parse forests: all derivations of each sentence, listed once, for grammars whose rules are few
+there. A node is a symbol over a span, an edge a rule with the nodes below, an item a symbol that
+may become a node.
 
 A node is a symbol over a span that occurs in some tree of the sentence; an edge is a rule at a node
 with the nodes below. Nothing else is looked at in a sweep. Within a sentence nodes are numbered

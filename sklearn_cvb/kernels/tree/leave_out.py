@@ -1,4 +1,5 @@
-"""Sweeps of expected counts: each sentence given all others (CVB), or by batches (stepwise EM).
+"""Sweeps of expected counts: each sentence given all others (CVB), or by batches (stepwise EM). The
+counts of a sentence, its share, are listed rule by rule.
 
 Leaving out one sentence, inferring its trees from the expected counts of all others, adding it
 back: Wang and Blunsom (2013), figure 3.

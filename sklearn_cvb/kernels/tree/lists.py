@@ -1,4 +1,5 @@
-"""Sentences inferred by lists of rules: inside and outside weights, expected counts, drawn trees.
+"""Inside-outside by lists of rules, sentence by sentence: weights of spans, expected counts, drawn
+trees. The posterior of an item is that of a symbol over a span.
 
 Only rules whose parts derive something are looked at. Equations of Wang and Blunsom (2013), section
 2.2; expected counts with unary chains by their geometric series: outside times weight times inside,

@@ -1,4 +1,4 @@
-"""Weights or their logs: what recursions over trees add and multiply.
+"""Weights or their logs: what recursions over trees add and multiply, by the type of `logs`.
 
 Each recursion stands once. Where its argument `logs` is None it computes with weights; where it is
 not, with logs, for sentences whose weights leave float64. Numba decides by the type of the argument

@@ -1,4 +1,6 @@
-"""Charts of several sentences, filled side by side by products of matrices, width by width."""
+"""Charts of several sentences at hand, filled side by side by products of matrices: a row of
+symbols' weights for each span, width by width.
+"""
 
 import math
 from typing import NamedTuple

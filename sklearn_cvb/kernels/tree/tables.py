@@ -1,4 +1,6 @@
-"""Grammars that have most of all possible rules, by tables and products of matrices.
+"""Inside-outside by tables and matrix products, for grammars with most of all possible rules.
+Weights go up from pairs of parts (children) to parents and down again; narrow symbols derive single
+words only.
 
 For a span the products of its parts' inside weights are summed over splits, for all pairs of
 symbols: a row. One matrix product takes the rows of all spans of a width, in all sentences at hand,

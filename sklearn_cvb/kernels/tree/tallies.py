@@ -1,4 +1,6 @@
-"""Counts of rules and prior as a sweep changes them (tally); what each sentence adds (shares)."""
+"""The counts of rules as a sweep changes them, with the prior (tally), and what each sentence adds
+to them (shares). Cells are rules, totals are of left-hand sides, all in multiples of a unit.
+"""
 
 from typing import NamedTuple
 

@@ -1,4 +1,6 @@
-"""Chains of unary rules: weights climb from lower symbols to those above, and come down again.
+"""Chains of unary rules: weights climb from lower symbols to upper ones, and come down again.
+Within a component, a set of symbols that reach each other, chains are summed in closed form
+(closure).
 
 Chains within a component, a set of symbols that reach each other, may go round any number of times:
 they are summed as a geometric series, (I - U)^-1. A grammar without unary rules has None in place

@@ -1,4 +1,5 @@
 """Arrays of treebank kernels: annotated rules, observed trees, parses, a grammar for parsing.
+Symbols have latent subtypes, and each rule a block of cells, the parameters of its annotated forms.
 
 A symbol A has subtypes A[0], A[1], ...: one or more, each symbol as many as it needs. A rule of the
 treebank stands for all ways to annotate its symbols: a block of cells. Matsuzaki et al. (2005). The

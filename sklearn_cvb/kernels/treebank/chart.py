@@ -1,4 +1,6 @@
-"""The chart of a sentence: symbols of spans with their subtypes, inside and outside weights.
+"""The chart of a sentence for symbols with subtypes. A span has a layer of lower items, by words or
+binary rules, and one of upper items, above at most one unary rule; each item has a cell for each
+subtype. What upper items reach says which pairs of them meet in a span.
 
 A span has two layers of items. A lower item is a tag above its word, or a symbol that is expanded
 by a binary rule; an upper item is a lower one with at most one unary rule above it. Parts of binary

@@ -1,4 +1,5 @@
-"""Decoding: the heaviest annotated tree of a sentence (Viterbi), or the max-rule tree.
+"""Decoding with subtypes: the heaviest annotated tree of a sentence (Viterbi), or the max-rule
+tree, as the best parts (children) of each cell.
 
 The first is found in logs. The second has the largest product of posteriors of its rules (Petrov
 and Klein 2007, eq. 2). A rule at a place has the posterior that it is there,
@@ -42,7 +43,7 @@ def best_parts_for(n_cells: int) -> BestParts:
 
 
 @jit_token
-def _offer(best, cell, score, left, right):
+def _keep_if_better(best, cell, score, left, right):
     """Replace the best below a cell if this is better."""
     if score > best.score[cell]:
         best.score[cell], best.left[cell], best.right[cell] = score, left, right
@@ -67,12 +68,12 @@ def _combine_cells(grammar, reach, chart, best, i, k, n):
                             for y in range(b, b + n_subtypes[left]):
                                 for z in range(c, c + n_subtypes[right]):
                                     score = best.score[y] + best.score[z] + grammar.weight[at]
-                                    _offer(best, s, score, y, z)
+                                    _keep_if_better(best, s, score, y, z)
                                     at += 1
 
 
 @jit_inline
-def _raise_cells(grammar, chart, best, span):
+def _extend_by_unary(grammar, chart, best, span):
     """Find the best cell below each upper cell of a span."""
     n_subtypes, unary = grammar.n_subtypes, grammar.unary
     row = span * n_subtypes.size
@@ -80,14 +81,14 @@ def _raise_cells(grammar, chart, best, span):
         b = chart.lower_at[row + chart.symbol[x]]
         if b >= 0:
             for s in range(n_subtypes[chart.symbol[x]]):
-                _offer(best, chart.first[x] + s, best.score[b + s], b + s, np.int64(SAME))
+                _keep_if_better(best, chart.first[x] + s, best.score[b + s], b + s, np.int64(SAME))
     for u in range(unary.parent.size):
         a, b = chart.upper_at[row + unary.parent[u]], chart.lower_at[row + unary.child[u]]
         if a >= 0 and b >= 0:
             at = unary.cell[u]
             for s in range(a, a + n_subtypes[unary.parent[u]]):
                 for y in range(b, b + n_subtypes[unary.child[u]]):
-                    _offer(best, s, best.score[y] + grammar.weight[at], y, np.int64(NONE))
+                    _keep_if_better(best, s, best.score[y] + grammar.weight[at], y, np.int64(NONE))
                     at += 1
 
 
@@ -104,11 +105,11 @@ def viterbi(grammar, reach, chart, best, n):
             if chart.exponent[span] > NOTHING:
                 if i < k - 1:
                     _combine_cells(grammar, reach, chart, best, i, k, n)
-                _raise_cells(grammar, chart, best, span)
+                _extend_by_unary(grammar, chart, best, span)
 
 
 @jit_token
-def _offer_posterior(best, cell, posterior, left, right):
+def _keep_posterior_if_better(best, cell, posterior, left, right):
     """Replace the best below a symbol's first cell if the posterior times its parts is better."""
     score = best.score[left]
     if right >= 0:
@@ -148,11 +149,11 @@ def _combine_posteriors(grammar, reach, chart, best, i, k, n):
                         for y in range(n_left):
                             share = dot(products, y * n_right, inside, c, n_right)
                             posterior += inside[b + y] * share
-                        _offer_posterior(best, a, reach.factor[j] * posterior, b, c)
+                        _keep_posterior_if_better(best, a, reach.factor[j] * posterior, b, c)
 
 
 @jit_inline
-def _raise_posteriors(grammar, chart, best, span):
+def _extend_posteriors_by_unary(grammar, chart, best, span):
     """Find the best lower item below each upper item of a span."""
     n_subtypes, unary = grammar.n_subtypes, grammar.unary
     inside, outside = chart.inside, chart.outside
@@ -163,7 +164,7 @@ def _raise_posteriors(grammar, chart, best, span):
             a, posterior = chart.first[x], 0.0
             for s in range(n_subtypes[chart.symbol[x]]):
                 posterior += outside[a + s] * inside[b + s]
-            _offer_posterior(best, a, posterior, b, np.int64(SAME))
+            _keep_posterior_if_better(best, a, posterior, b, np.int64(SAME))
     for u in range(unary.parent.size):
         a, b = chart.upper_at[row + unary.parent[u]], chart.lower_at[row + unary.child[u]]
         if a >= 0 and b >= 0:
@@ -172,7 +173,7 @@ def _raise_posteriors(grammar, chart, best, span):
                 for y in range(n_subtypes[unary.child[u]]):
                     posterior += outside[a + s] * grammar.weight[at] * inside[b + y]
                     at += 1
-            _offer_posterior(best, a, posterior, b, np.int64(NONE))
+            _keep_posterior_if_better(best, a, posterior, b, np.int64(NONE))
 
 
 @jit
@@ -190,4 +191,4 @@ def max_rule(grammar, reach, chart, best, n):
                     for j in range(i + 1, k):
                         reach.factor[j] *= power_of_two(top - chart.exponent[span])
                     _combine_posteriors(grammar, reach, chart, best, i, k, n)
-                _raise_posteriors(grammar, chart, best, span)
+                _extend_posteriors_by_unary(grammar, chart, best, span)

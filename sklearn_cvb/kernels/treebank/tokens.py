@@ -1,4 +1,5 @@
-"""CVB of latent annotations, one node left out at a time: each has a distribution over subtypes.
+"""CVB of latent annotations, one node left out at a time: each has a distribution q over subtypes.
+Uses of a rule are counted in its block of cells.
 
 Wang and Blunsom (2013), 3.4. A node's subtype is in two rules, the one above it and its own. Its
 probability is the product of three expectations over the subtypes of all other nodes: of counts of

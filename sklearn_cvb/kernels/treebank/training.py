@@ -1,4 +1,6 @@
-"""Expected counts of annotated rules in observed trees, whose subtypes alone are hidden.
+"""Expected counts of annotated rules in observed trees, whose subtypes alone are hidden. A rule has
+a block of cells, nx by ny by nz for the subtypes of parent and children; a share is what a tree
+adds to the counts.
 
 Each node has a block of cells [x, y, z], by its own subtype and those of its children; a child that
 is not there has one subtype of weight 1. With p[y, z] the product of the children's inside weights,
@@ -66,7 +68,7 @@ class AnnotatedWorkspace(NamedTuple):
     # (n_most * n_most,): products of children's inside weights; what a node's block gives its
     # children
     pair: np.ndarray
-    mass: np.ndarray  # (n_most * n_most,)
+    child_mass: np.ndarray  # (n_most * n_most,)
     sums: np.ndarray  # (n_cells,): to which expected counts are added, where asked for
 
 
@@ -218,14 +220,14 @@ def outside(trees, blocks, tally, work, shares, keeps, i):
         begin, row, n = blocks.first[rule], blocks.row[rule], ny * nz
         scale = work.inner[at, work.inner.shape[1] - 1]
         for k in range(n):
-            work.mass[k] = 0.0
+            work.child_mass[k] = 0.0
         for x in range(nx):
             factor = work.outer[at, x] / scale
             factor /= tally.totals[row + x] + tally.prior_totals[row + x]
             factor = min(factor, _LARGE)
             cell = begin + x * n
             for k in range(n):
-                work.mass[k] += factor * (tally.cells[cell + k] + tally.prior)
+                work.child_mass[k] += factor * (tally.cells[cell + k] + tally.prior)
             if keeps:
                 to = shares.first[node] + x * n
                 for k in range(n):
@@ -239,14 +241,14 @@ def outside(trees, blocks, tally, work, shares, keeps, i):
             for y in range(ny):
                 total = 0.0
                 for z in range(nz):
-                    total += work.mass[y * nz + z] * work.inner[at_right, z]
+                    total += work.child_mass[y * nz + z] * work.inner[at_right, z]
                 work.outer[at_left, y] = total
         if right >= 0:
             for z in range(nz):
                 work.outer[at_right, z] = 0.0
             for y in range(ny):
                 for z in range(nz):
-                    work.outer[at_right, z] += work.mass[y * nz + z] * work.inner[at_left, y]
+                    work.outer[at_right, z] += work.child_mass[y * nz + z] * work.inner[at_left, y]
 
 
 @jit_called

@@ -25,11 +25,11 @@ from sklearn_cvb.chain.numbers.e_step import (
     ChainTables,
     filter_steps,
     infer,
+    off_diagonal,
     plain_stretches,
     scores_from_logs,
-    without_stays,
 )
-from sklearn_cvb.display.learned import learned_by
+from sklearn_cvb.display.learned import summary_of_model
 from sklearn_cvb.emissions import AutoRegressive, Categorical, Gaussian, Poisson
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.metrics import relabel
@@ -114,7 +114,7 @@ def test_sums_over_all_visits(n, longest, topology, scale):
     table, endless = rng.integers(0, 3, starts[-1]), [2] if topology == "left-right" else []
     logs = scale * rng.normal(size=(starts[-1], n))
     logs[1, 0] = -np.inf
-    found = visits.inferred(tables, logs, starts, table)
+    found = visits.infer(tables, logs, starts, table)
     one = visits.VisitTables(*(part[:1] for part in tables))
     best, log_p = visits.best_path(one, logs, starts)
     before, others = (
@@ -150,7 +150,7 @@ def test_sums_over_all_visits(n, longest, topology, scale):
                 steps = moves[first[1:last]], tables.log_durations[first[:last]], rest[:last]
                 exact = infer_visits(start[0], *steps, endless)[1][t]
                 np.testing.assert_allclose(found_here[own][t], exact, atol=1e-12)
-    np.testing.assert_allclose(without_stays(found.pairs), pairs, atol=1e-12)
+    np.testing.assert_allclose(off_diagonal(found.pairs), pairs, atol=1e-12)
     # Endless visits are cut into such of the longest duration, which tell nothing.
     found.durations[:, endless] = 0.0
     np.testing.assert_allclose(found.durations, lasting, atol=1e-12)
@@ -191,7 +191,7 @@ def test_geometric_durations_are_a_plain_chain(scale):
         starts,
         plain_stretches(starts),
     )
-    found = visits.inferred(tables, logs, starts, np.zeros(len(logs), int))
+    found = visits.infer(tables, logs, starts, np.zeros(len(logs), int))
     np.testing.assert_allclose(found.log_z, exact.log_z, rtol=1e-12)
     np.testing.assert_allclose(found.posterior, exact.posterior, atol=1e-10)
     own, every_pair = ~np.eye(3, dtype=bool), exact.pairs[0]
@@ -491,7 +491,7 @@ def test_phases_in_their_order_are_found(kind, law):
     assert model.durations_[3].tolist() == [0.0] * 59 + [1.0]
     np.testing.assert_allclose(np.diagonal(model.counts_.transition, 1), 3.0, atol=0.1)
     assert not np.diagonal(model.counts_.transition).any()
-    shares = [row.share for row in learned_by(model).rows]
+    shares = [row.share for row in summary_of_model(model).rows]
     np.testing.assert_allclose(
         shares, np.bincount(np.concatenate(states)) / len(np.concatenate(X)), atol=0.04
     )

@@ -1,4 +1,7 @@
-"""Calls that newcomers make by mistake: each is told what is wrong, and what to do instead."""
+"""What newcomers try first, and is none of what there is: each is told what to do instead.
+
+What X and y may be is in reading/test_wrong_calls.py.
+"""
 
 import matplotlib
 import numpy as np
@@ -49,12 +52,6 @@ def _ahead():
 
 # What is called, the error, and what its message must hold.
 _CALLS = {
-    "words that are not in a list": (
-        lambda: _tagger().predict(["the", "dog"]),
-        TypeError,
-        ["where X is one sequence of words, pass [X]"],
-    ),
-    "a text": (lambda: _symbols().predict("the dog"), TypeError, ["str.split"]),
     "a frame of numbers that is not in a list": (
         lambda: _numbers().predict(FRAME),
         ValueError,
@@ -80,11 +77,6 @@ _CALLS = {
         ValueError,
         ["X[0] has 1 column", "column 2", "pass [X]"],
     ),
-    "one more column in a frame": (
-        lambda: _numbers().predict([FRAME.assign(wind=0.0)]),
-        ValueError,
-        ["['wind'] are new"],
-    ),
     "a column of a frame that is missing": (
         lambda: _text().predict([TEXT[["temp", "mode"]]]),
         ValueError,
@@ -100,11 +92,6 @@ _CALLS = {
         ValueError,
         ["4 columns", "['temp', 'vib', 'mode']"],
     ),
-    "pairs of groupby": (
-        lambda: _numbers().fit(FRAME.groupby([0, 1] * 15)),
-        TypeError,
-        ["[group for _, group in X]"],
-    ),
     "pairs of groupby, of symbols": (
         lambda: _symbols().fit(TEXT.groupby("temp")["mode"]),
         TypeError,
@@ -117,11 +104,6 @@ _CALLS = {
         lambda: CVBHMM(**QUICK).fit(WORDS).lower_bound_,
         AttributeError,
         ["loo_score_"],
-    ),
-    "labels of sequences for a tagger": (
-        lambda: _tagger().fit(WORDS, ["a", "b", "a"]),
-        TypeError,
-        ["one tag sequence per sentence"],
     ),
     "a classifier of one class": (
         lambda: HMMClassifier(_numbers()).fit([FRAME, FRAME], ["hot", "hot"]),
