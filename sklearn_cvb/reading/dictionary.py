@@ -168,7 +168,11 @@ def _tags_checked(word: Hashable, entry: Any) -> tuple[Any, ...]:
     is_known = isinstance(entry, list | tuple | str | bytes | Mapping | Set)
     can_be = is_known or not hasattr(entry, "__iter__") or as_list(entry) is not None
     tags = tags_of(entry)
-    if not can_be or not is_hashable(tags):
+    try:
+        hash(tags)
+    except TypeError:
+        can_be = False
+    if not can_be:
         raise TypeError(
             f"tag_dictionary[{word!r}] is {short_repr(entry)}: an entry is a tag, a list of tags, "
             'or a dict that says how often each tag was seen, such as {"NOUN": 3, "VERB": 1}'
