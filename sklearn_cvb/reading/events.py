@@ -63,7 +63,8 @@ def refuse_bare_frame(X: Any, names: list[Any] | None) -> None:
     """Raise ValueError where X is itself a frame with all of the columns that sequences have."""
     own = names_of_columns(X) if hasattr(X, "columns") and hasattr(X, "shape") else []
     if names and len(names) > 1 and set(names) <= set(own):
-        by = ", ".join(repr(name) for name in own if name not in names) or "..."
+        others = [name for name in own if name not in names]
+        by = repr(others[0]) if len(others) == 1 else "..."
         raise ValueError(
             f"X is a frame with the columns of a sequence, {names[:5]!r}: pass [X] if its rows are "
             f"one, else sklearn_cvb.split_by(X, by={by}, columns=...)"

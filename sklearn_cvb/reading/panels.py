@@ -65,14 +65,16 @@ def split_by(frame: Any, by: Any, columns: Any = None, *, time: Any = None) -> F
         What sequences are made of. A name makes each a column, as symbols are; a list makes each a
         frame; None stands for all other columns.
     time : column name or None, default=None
-        Rows are sorted by it within each sequence; None keeps their order.
+        Rows are sorted by it within each sequence, and of pandas it becomes their index, so that
+        holes are seen and forecasts have times; None keeps their order and index.
 
     Returns
     -------
     FrameSequences
         A tuple of the sequences in order of appearance, with the names of their columns and, of
-        pandas, the index of their rows. It has `names`, what each sequence is of, and `to_rows`,
-        which puts predictions in the order of the frame's rows; parts of it have neither.
+        pandas, the index of their rows, or times. It has `names`, what each sequence is of, and
+        `to_rows`, which puts predictions in the order of the frame's rows; parts of it have
+        neither.
 
     Raises
     ------
@@ -129,6 +131,8 @@ def split_by(frame: Any, by: Any, columns: Any = None, *, time: Any = None) -> F
     # By place, for a name may be a number.
     places = [names.index(name) for name in taken or ()]
     cut = in_turn.get_column(columns) if taken is None else in_turn[:, places]
+    if time is not None:
+        cut = narwhals.maybe_set_index(cut, index=in_turn.get_column(time))
     ends = np.cumsum([0, *map(len, rows.values())]).tolist()
     return _cut((cut[begin:end].to_native() for begin, end in pairwise(ends)), rows)
 

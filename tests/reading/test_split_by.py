@@ -230,3 +230,16 @@ def test_lengths_keep_names(log):
         assert [np.asarray(part).tolist() for part in parts] == [[10, 20], [30, 40, 50]]
         assert all(type(part) is type(log["vib"]) for part in parts)
         assert EMHMM(1, max_iter=1, tol=0).fit(parts).vocabulary_.tolist() == [10, 20, 30, 40, 50]
+
+
+def test_times_by_which_steps_are_sorted_are_their_index():
+    """So a hole in them is told, and forecasts go on from them."""
+    times = pd.date_range("2026-01-01", periods=30, freq="min").delete(range(10, 25))
+    frame = pd.DataFrame({"device": "pump", "at": times[::-1], "temp": np.arange(15.0)})
+    (sequence,) = X = split_by(frame, by="device", columns=["temp"], time="at")
+    assert sequence.index.equals(times)
+    assert sequence["temp"].tolist() == list(range(14, -1, -1))
+    with pytest.warns(UserWarning, match="a hole of 0:16:00"):
+        model = EMHMM(1, emission="gaussian").fit(X)
+    (ahead,) = model.predict_next(X, 2, n_draws=10, random_state=0).times
+    assert [str(time) for time in ahead] == ["2026-01-01 00:30:00", "2026-01-01 00:31:00"]
