@@ -1,8 +1,8 @@
-"""Corpora on disk: tokens a second into a store, and memory and time of fits on one.
+"""Corpora on disk: tokens per second into a store, and memory and time of fits on one.
 
 ``python -m benchmarks.bulk --tokens 2e8 --folder somewhere`` generates parquet files, writes a
 store from them, and fits taggers by EM, VB and CVB on it, each in a process of its own. The folder
-needs 150 bytes a token for as long as that takes.
+needs 150 bytes per token for as long as that takes.
 """
 
 import argparse
@@ -27,7 +27,7 @@ _STATUS = Path("/proc/self/status")
 def generate(folder, n_tokens, seed=0):
     """Write parquet files of sentences of 10 to 30 words, whose frequencies are Zipf's.
 
-    `n_tokens`: at least so many.
+    `n_tokens`: at least this many.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -49,7 +49,7 @@ def generate(folder, n_tokens, seed=0):
 
 
 def dictionary():
-    """A tag dictionary of the generated words: 2.2 tags a word, one for half of them."""
+    """A tag dictionary of the generated words: 2.2 tags per word, one for half of them."""
     rng = np.random.default_rng(1)
     sizes = np.minimum(rng.geometric(0.55, size=_WORDS), 6).tolist()
     tags = [f"T{i:02d}" for i in range(_TAGS)]
@@ -57,7 +57,7 @@ def dictionary():
 
 
 def writing(settings):
-    """The row of the table: million tokens a second from parquet into a store."""
+    """The row of the table: million tokens per second from parquet into a store."""
     n_tokens = 200_000 if settings.quick else 10_000_000
     with tempfile.TemporaryDirectory() as folder:
         paths, speeds = generate(Path(folder) / "parquet", n_tokens), []

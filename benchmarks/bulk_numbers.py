@@ -2,11 +2,11 @@
 
 ``python -m benchmarks.bulk_numbers --steps 1e7 --folder somewhere`` generates series of 12 columns,
 whose states have normal distributions, writes a store, and fits models with full covariance
-matrices to it, each in a process of its own. The folder needs 96 bytes a step, and for CVB 200 more
-and 23 kilobytes for each series while it is fitted.
+matrices to it, each in a process of its own. The folder needs 96 bytes per step, and for CVB 200
+more and 23 kilobytes for each series while it is fitted.
 
-``--workers 1 2`` fits series in memory on so many processes of Dask instead, a fit of EM each: what
-the second one gains.
+``--workers 1 2`` fits series in memory on this many processes of Dask instead, a fit of EM each:
+what the second one gains.
 """
 
 import argparse
@@ -27,7 +27,7 @@ _MODELS = {"EM": EMHMM, "VB": VBHMM, "CVB": CVBHMM}
 
 
 def generate(n_steps, seed=0):
-    """Series of 1000 steps, at least so many in all; a state lasts 20 steps on average."""
+    """Series of 1000 steps, at least this many in all; a state lasts 20 steps on average."""
     rng = np.random.default_rng(seed)
     means = rng.normal(0.0, 2.0, (_STATES, _COLUMNS))
     for _ in range(-(-n_steps // _LENGTH)):
@@ -45,7 +45,7 @@ def written(n_steps, folder):
 
 
 def fitted(name, folder, n_sweeps, n_jobs):
-    """Fit a model; returns the seconds of its parts, microseconds a step, and what it needed."""
+    """Fit a model; returns the seconds of its parts, microseconds per step, and what it needed."""
     store = open_store(folder)
     model = _MODELS[name](
         _STATES, emission="gaussian", random_state=0, max_iter=n_sweeps, tol=0, n_jobs=n_jobs
@@ -53,7 +53,7 @@ def fitted(name, folder, n_sweeps, n_jobs):
     # Kernels are loaded before.
     model.fit(store[:50])
     found, n_steps = timed_fit(model, store), store.n_tokens
-    return {"tokens": n_steps, "microseconds a step": found["a sweep"] / n_steps * 1e6, **found}
+    return {"tokens": n_steps, "microseconds per step": found["a sweep"] / n_steps * 1e6, **found}
 
 
 def fitted_on_workers(n_workers, n_steps, n_sweeps):

@@ -26,7 +26,7 @@ _PARTIAL_COUNT, _PARTIAL_SENTENCES = 5, 1000
 
 
 def sweeps_against(ours, peer, settings, faster, note="", peer_tokens=None):
-    """Compare processor time a token and sweep.
+    """Compare processor time per token and sweep.
 
     `faster`: whether the ratio says how many times faster we are; else how many times the peer's
     time. `peer_tokens`: tokens of a call of `peer`; None for those of `ours`.
@@ -36,8 +36,8 @@ def sweeps_against(ours, peer, settings, faster, note="", peer_tokens=None):
     right = [1e9 * b.cpu / (peer_tokens or ours.n_tokens) for _, b in pairs]
     ratios = [b / a if faster else a / b for a, b in zip(left, right, strict=True)]
     wall = 1e9 * np.median([a.wall for a, _ in pairs]) / ours.n_tokens
-    notes = [note, f"{ours.tags_per_token:.1f} tags a token", f"{wall:.0f} ns on the wall"]
-    return Measurement(left, right, ratios, "ns a token", "; ".join(filter(None, notes)))
+    notes = [note, f"{ours.tags_per_token:.1f} tags per token", f"{wall:.0f} ns on the wall"]
+    return Measurement(left, right, ratios, "ns per token", "; ".join(filter(None, notes)))
 
 
 def _hmmlearn(sweep):
@@ -78,7 +78,7 @@ def em_arithmetic(settings):
     right = [n_operations / b.cpu / 1e9 for _, b in pairs]
     ratios = [100 * a / b for a, b in zip(left, right, strict=True)]
     shaped = np.median([n_narrow / a.cpu / 1e9 for a, _ in beside])
-    note = f"6 K² operations a token; a product with {N_STATES} columns gets {shaped:.0f} Gflop/s"
+    note = f"6 K² operations per token; a product with {N_STATES} columns gets {shaped:.0f} Gflop/s"
     return Measurement(left, right, ratios, "Gflop/s", note)
 
 
@@ -176,7 +176,7 @@ ROWS = {
         False,
         120,
         60,
-        " bytes a token",
+        " bytes per token",
     ),
     "store": Row(
         "Writing a store from parquet", bulk.writing, True, 1, 3, " M tokens/s", needs="pyarrow"

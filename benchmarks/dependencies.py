@@ -90,6 +90,6 @@ def against_torch(length):
         note = f"{n} sentences at once; the same likelihoods and expected arcs; ours has decisions "
         note += f"to stop as well, theirs has none; its float32 against our float64: {narrow:.1f}x"
         ratios = [b / a for a, b in zip(left, right, strict=True)]
-        return Measurement(left, right, ratios, "ms a sentence", note)
+        return Measurement(left, right, ratios, "ms per sentence", note)
 
     return measure

@@ -1,4 +1,4 @@
-"""What a fit needs beside the sequences it is given: peak bytes a token."""
+"""What a fit needs beside the sequences it is given: peak bytes per token."""
 
 import ctypes
 import gc
@@ -25,14 +25,14 @@ def cvb(settings):
     ]
     figures = [run["resident"] for run in runs]
     note = (
-        f"{runs[0]['tokens']:,} tokens, {runs[0]['tags']} tags, two sweeps, X apart; allocated "
-        f"(counted by tracemalloc) {runs[0]['traced']:.0f}"
+        f"{runs[0]['tokens']:,} tokens, {runs[0]['tags']} tags, two sweeps, X not counted; "
+        f"allocated (counted by tracemalloc) {runs[0]['traced']:.0f}"
     )
-    return Measurement(figures, [], figures, "bytes a token", note)
+    return Measurement(figures, [], figures, "bytes per token", note)
 
 
 def peak(settings, algorithm, name, n_tokens):
-    """Peak bytes a token of a fit with a dictionary, resident and as counted by tracemalloc.
+    """Peak bytes per token of a fit with a dictionary, resident and as counted by tracemalloc.
 
     `algorithm`: a key of `TAGGERS`. `n_tokens`: about how many tokens: sentences are repeated; 0
     for the text as it is.

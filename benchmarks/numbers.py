@@ -110,7 +110,7 @@ def _compared(ours, peer, n_steps, settings, faster):
         [1e9 * side.cpu / n_steps for side in sides] for sides in zip(*pairs, strict=True)
     )
     ratios = [b / a if faster else a / b for a, b in zip(left, right, strict=True)]
-    return Measurement(left, right, ratios, "ns a step", f"{n_steps:,} steps of {_N_COLUMNS}")
+    return Measurement(left, right, ratios, "ns per step", f"{n_steps:,} steps of {_N_COLUMNS}")
 
 
 def against_hmmlearn(emission, shape, name, of_series=np.positive, **peer_settings):

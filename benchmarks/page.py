@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.published.tables import write_tables
 from benchmarks.scaling import Curve, draw
-from benchmarks.table import introduction, tables
+from benchmarks.table import by_algorithm, introduction, notes, tables
 
 BEGIN = ".. Figures from here on are written by python -m benchmarks --page"
 END = ".. Figures end here"
@@ -17,7 +17,9 @@ def update(page, results):
     _, after = rest.split(END)
     text = f"{before}{BEGIN}\n\n{figures(results)}\n{END}{after}"
     page.write_text(text, encoding="utf-8")
-    write_tables("performance", tables(results, with_targets=False), page.parent / "tables")
+    found = tables(results, with_targets=False)
+    found["sweeps"], found["emissions"] = by_algorithm(found["sweeps"])
+    write_tables("performance", found, page.parent / "tables")
     folder = page.parent / "images"
     folder.mkdir(exist_ok=True)
     for name, curve in results["curves"].items():
@@ -31,7 +33,7 @@ def figures(results):
         "\n".join(f"- {line}" for line in (f"measured on {day}", *introduction(results))),
         ".. include:: tables/performance.rst",
         "What to know about the rows:",
-        "\n".join(f"- {row['title']}: {row['note']}." for row in results["rows"] if row["note"]),
+        "\n".join(f"- {line}." for line in notes(results["rows"])),
         "\n".join(f"- {line}." for line in results["left_out"]),
     ]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"

@@ -46,7 +46,7 @@ _COMPARISONS = {
 
 
 class Mistake(NamedTuple):
-    """A place in a file, and what stands there in place of what is right.
+    """A place in a file, and what stands there instead of what is right.
 
     Attributes
     ----------

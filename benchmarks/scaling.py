@@ -1,6 +1,5 @@
-"""How costs grow: with states, tokens, vocabulary, ambiguity, threads; memory with tokens."""
+"""How costs grow: with states, tokens, vocabulary, ambiguity; memory with tokens."""
 
-import os
 from statistics import median
 from typing import NamedTuple
 
@@ -17,16 +16,14 @@ from benchmarks.models import (
     tagger_sweep,
 )
 from benchmarks.text import read
-from benchmarks.threads import fit_on, wait_for_a_core
 from benchmarks.timing import isolated, sample, warmed_up
 from sklearn_cvb import tag_dictionary_from
+from sklearn_cvb.plotting import algorithm_colours
 
 _LENGTH = 20
 _SAMPLES = 5
 # hmmlearn is timed up to this many states, and on this many tokens.
 _PEER_STATES, _PEER_TOKENS = 128, 2000
-# Fits on threads wait this many seconds for a machine that does nothing else.
-_PATIENCE = 120.0
 
 
 class Curve(NamedTuple):
@@ -40,7 +37,7 @@ class Curve(NamedTuple):
 
 
 def cost(run, n_tokens):
-    """Median nanoseconds of processor time a token."""
+    """Median nanoseconds of processor time per token."""
     repeats = warmed_up(run, 0.05)
     return 1e9 * median(sample(run, repeats).cpu for _ in range(_SAMPLES)) / n_tokens
 
@@ -55,7 +52,7 @@ def random_sequences(n_tokens, n_symbols):
 
 
 def states(settings):
-    """Time a token against the number of states, without a dictionary."""
+    """Time per token against the number of states, without a dictionary."""
     sizes = (2, 8) if settings.quick else (2, 4, 8, 16, 32, 45, 64, 128, 256, 512)
     lines = {name: [] for name in DENSE}
     if peers.versions()["hmmlearn"]:
@@ -70,11 +67,11 @@ def states(settings):
             codes, lengths = np.concatenate(part), np.full(len(part), _LENGTH)
             iterate = peers.hmmlearn_iteration(codes, lengths, k, 1000)
             lines["hmmlearn"].append((k, cost(iterate, len(codes))))
-    return Curve("All states open", "states K", "ns a token and sweep", lines)
+    return Curve("All states open", "states K", "ns per token and sweep", lines)
 
 
 def tokens(settings):
-    """Time a token against the size of the corpus, with a dictionary."""
+    """Time per token against the size of the corpus, with a dictionary."""
     text = read(settings, "journal")
     legal = tag_dictionary_from(text.X, text.y, weights=False)
     lines = {name: [] for name in TAGGERS}
@@ -83,13 +80,14 @@ def tokens(settings):
         for name, tagger in TAGGERS.items():
             sweep = Sweep(tagger(legal), X)
             lines[name].append((sweep.n_tokens, cost(sweep, sweep.n_tokens)))
-    return Curve("With a dictionary", "tokens", "ns a token and sweep", lines, "x")
+    return Curve("With a dictionary", "tokens", "ns per token and sweep", lines, "x")
 
 
 def vocabulary(settings):
-    """Time a token against the number of words, all states open and two of them."""
+    """Time per token against the number of words, all states open and two of them."""
     n_tokens = 2000 if settings.quick else 200_000
-    lines = {f"{name}, {kind}": [] for name in ("EM", "VB") for kind in ("K=45", "two tags a word")}
+    kinds = "K=45", "two tags per word"
+    lines = {f"{name}, {kind}": [] for name in ("EM", "VB") for kind in kinds}
     for n_words in (100, 1000) if settings.quick else (100, 1000, 10_000, 100_000):
         X = random_sequences(n_tokens, n_words)
         legal = {
@@ -98,15 +96,15 @@ def vocabulary(settings):
         for name in ("EM", "VB"):
             for kind, estimator in (
                 ("K=45", DENSE[name](N_STATES)),
-                ("two tags a word", TAGGERS[name](legal)),
+                ("two tags per word", TAGGERS[name](legal)),
             ):
                 sweep = Sweep(estimator, X)
                 lines[f"{name}, {kind}"].append((n_words, cost(sweep, sweep.n_tokens)))
-    return Curve("Size of the vocabulary", "words", "ns a token and sweep", lines)
+    return Curve("Size of the vocabulary", "words", "ns per token and sweep", lines)
 
 
 def ambiguity(settings):
-    """Time a token against how many tags it may have on average: rarer words open to all."""
+    """Time per token against how many tags it may have on average: rarer words open to all."""
     text = read(settings, "journal")
     n_sentences = 100 if settings.quick else 3000
     lines = {name: [] for name in TAGGERS}
@@ -117,56 +115,26 @@ def ambiguity(settings):
             else:
                 sweep = tagger_sweep(name, text, min_count, n_sentences)
             lines[name].append((sweep.tags_per_token, cost(sweep, sweep.n_tokens)))
-    return Curve("Partial dictionaries", "tags a token", "ns a token and sweep", lines)
-
-
-def threads(settings):
-    """How much faster four restarts are on more threads: whole fits, on the wall."""
-    text = read(settings, "journal")
-    text = text.head(100 if settings.quick else 3000)
-    legal = tag_dictionary_from(text.X, text.y, weights=False)
-    fits = {
-        "EM, K=45": (DENSE["EM"](N_STATES), 50),
-        "CVB sequence, K=45": (DENSE["CVB sequence"](N_STATES), 5),
-        "CVB sequence, dictionary": (TAGGERS["CVB sequence"](legal), 200),
-        "Gibbs, dictionary": (TAGGERS["Gibbs"](legal), 500),
-    }
-    patience = 0.0 if settings.quick else _PATIENCE
-    counts = [n for n in (1, 2, 4) if n <= (os.cpu_count() or 1)]
-    lines, available = {}, []
-    for label, (estimator, n_sweeps) in fits.items():
-        runs = [fit_on(n, estimator, text.X, 4, 2 if settings.quick else n_sweeps) for n in counts]
-        runs[0]()
-        rounds = []
-        for _ in range(_SAMPLES):
-            gain, waited = wait_for_a_core(patience)
-            patience -= waited
-            available.append(gain)
-            rounds.append([sample(run).wall for run in runs])
-        gains = [median(times[0] / times[i] for times in rounds) for i in range(len(counts))]
-        lines[label] = list(zip(counts, gains, strict=True))
-    # What the machine had to give: other programs may be using it.
-    lines["matrix products"] = [(1, 1.0), (2, median(available))]
-    return Curve("Four restarts", "threads", "times faster than one thread", lines, "")
+    return Curve("Partial dictionaries", "tags per token", "ns per token and sweep", lines)
 
 
 def memory(settings):
-    """Peak bytes a token against the size of the corpus, with a dictionary."""
+    """Peak bytes per token against the size of the corpus, with a dictionary."""
     sizes = (1000, 2000) if settings.quick else (10**4, 10**5, 10**6, 10**7)
     lines = {}
     for name in ("EM",) if settings.quick else ("EM", "CVB sequence", "CVB token", "Gibbs"):
         runs = [isolated(f"peak/{name}/journal/{size}", settings) for size in sizes]
         lines[name] = [(run["tokens"], run["traced"]) for run in runs]
-    return Curve("With a dictionary, X apart", "tokens", "peak bytes a token", lines, "x")
+    return Curve("With a dictionary, X not counted", "tokens", "peak bytes per token", lines, "x")
 
 
 def grammar_length(settings):
-    """Time a sentence against its length, under a grammar with all rules."""
+    """Time per sentence against its length, under a grammar with all rules."""
     return Curve(*tree_curves.grammar_length(settings))
 
 
 def grammar_states(settings):
-    """Time a sentence against the number of symbols, under a grammar with all rules."""
+    """Time per sentence against the number of symbols, under a grammar with all rules."""
     return Curve(*tree_curves.grammar_states(settings))
 
 
@@ -177,7 +145,6 @@ CURVES = {
         tokens,
         vocabulary,
         ambiguity,
-        threads,
         memory,
         grammar_length,
         grammar_states,
@@ -192,9 +159,12 @@ def draw(curve, path):
 
     figure = Figure(figsize=(6.4, 4.0), layout="constrained")
     axes = figure.subplots()
-    for marker, (label, points) in zip("osD^vPX*", curve.lines.items(), strict=False):
+    colours = algorithm_colours(curve.lines)
+    for marker, colour, (label, points) in zip(
+        "osD^vPX*", colours, curve.lines.items(), strict=False
+    ):
         x, y = zip(*points, strict=True)
-        axes.plot(x, y, label=label, marker=marker, markersize=4, linewidth=1.3)
+        axes.plot(x, y, label=label, color=colour, marker=marker, markersize=4, linewidth=1.3)
     if "x" in curve.logarithmic:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:,.0f}")

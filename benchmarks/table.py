@@ -2,6 +2,8 @@
 
 import os
 import platform
+import re
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,6 +19,10 @@ _FOLDERS = {
     "cold": ("import, first fit and prediction", *_COLD),
     "second": ("fit and prediction after another situation", *_COLD),
 }
+# A note of this many rows is said once.
+_SHARED = 4
+# Rows that differ in the algorithm alone are one line of a table of their own.
+_ALGORITHM = re.compile(r"(EM|VB|CVB), (\d+ states, .*)")
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "joblib")
 
 
@@ -110,6 +116,22 @@ def _verdict(result):
     return "goal" if result["goal_reached"] else "yes"
 
 
+def by_algorithm(table):
+    """The table without the rows that are there for EM, VB and CVB, and these side by side."""
+    ratios = {}
+    for row in table.rows:
+        if found := _ALGORITHM.fullmatch(row[0]):
+            ratios.setdefault(found[2], {})[found[1]] = str(row[-1]).split()[0]
+    whole = {what: own for what, own in ratios.items() if len(own) > 1}
+    found = (_ALGORITHM.fullmatch(row[0]) for row in table.rows)
+    is_there = [one is not None and one[2] in whole for one in found]
+    rest = [row for row, gone in zip(table.rows, is_there, strict=True) if not gone]
+    names = "EM", "VB", "CVB"
+    lines = [[what, *(own.get(name, "") for name in names)] for what, own in whole.items()]
+    title = "How many times as long a sweep takes (medians)"
+    return table._replace(rows=rest), Table(["sweeps of", *names], lines, title)
+
+
 def markdown(results):
     """All that was found, as a markdown page."""
     lines = []
@@ -117,7 +139,6 @@ def markdown(results):
         if table.rows:
             lines += [_line(table.header), _line(["---"] * len(table.header))]
             lines += [*map(_line, table.rows), ""]
-    notes = [f"- {row['title']}: {row['note']}" for row in results["rows"] if row["note"]]
     return "\n".join(
         [
             "# Benchmarks",
@@ -125,11 +146,20 @@ def markdown(results):
             *(f"- {line}" for line in introduction(results)),
             "",
             *lines,
-            *notes,
+            *(f"- {line}" for line in notes(results["rows"])),
             *(f"- {line}" for line in results["left_out"]),
             "",
         ]
     )
+
+
+def notes(rows):
+    """What is to be known of rows; what many of them share is said once."""
+    said = Counter(row["note"] for row in rows if row["note"])
+    shared, n = said.most_common(1)[0] if said else ("", 0)
+    left = said if n < _SHARED else said.keys() - {shared}
+    lines = [f"{row['title']}: {row['note']}" for row in rows if row["note"] in left]
+    return lines + [f"{n} rows that are not named here: {shared}"] * (n >= _SHARED)
 
 
 def introduction(results):

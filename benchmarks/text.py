@@ -17,7 +17,7 @@ _CORPORA = {
 
 
 class Settings(NamedTuple):
-    """What a measurement is told."""
+    """What a measurement is given."""
 
     folder: str  # where the prepared texts are
     pairs: int  # number of pairs of samples

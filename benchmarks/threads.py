@@ -11,7 +11,7 @@ from benchmarks.text import read
 from benchmarks.timing import sample, warmed_up
 from sklearn_cvb import tag_dictionary_from
 
-# A second core is there if two threads of arithmetic gain this much; waited for so many seconds.
+# A second core is there if two threads of arithmetic gain this much; waited for this many seconds.
 _ENOUGH, _PATIENCE, _PAUSE = 1.8, 120.0, 2.0
 # Without a dictionary sweeps take long: part of the text will do.
 _SENTENCES = 5000

@@ -15,7 +15,7 @@ from sklearn_cvb.kernels.tree.tables import expected_counts_by_tables
 
 
 def milliseconds(run, n_sentences):
-    """Median of processor time a sentence."""
+    """Median of processor time per sentence."""
     repeats = warmed_up(run, 0.05)
     return 1e3 * np.median([sample(run, repeats).cpu for _ in range(3)]) / n_sentences
 
@@ -74,7 +74,7 @@ def milliseconds_at_peak(problem, settings):
 
 
 def grammar_length(settings):
-    """Milliseconds a sentence against its length."""
+    """Milliseconds per sentence against its length."""
     large, small = f"{N_WIDE} + {N_NARROW} symbols", "2 + 2 symbols"
     names = [f"{large}, lists", f"{large}, tables", f"{large}, peak of BLAS"]
     names += [f"{small}, NLTK's best tree", f"{small}, lists", f"{small}, forests"]
@@ -92,11 +92,11 @@ def grammar_length(settings):
             lines[names[3]].append((n, milliseconds(best_tree_by_nltk(problem), 1)))
         lines[names[4]].append((n, milliseconds(problem.by_lists, n_sentences)))
         lines[names[5]].append((n, milliseconds(by_forest(problem), n_sentences)))
-    return "All rules: inside, outside and counts", "words", "ms a sentence", lines
+    return "All rules: inside, outside and counts", "words", "ms per sentence", lines
 
 
 def grammar_states(settings):
-    """Milliseconds a sentence of 20 words against the number of symbols, half of them wide."""
+    """Milliseconds per sentence of 20 words against the number of symbols, half of them wide."""
     lines = {"lists": [], "forests": [], "one by one, tables": [], "tables": [], "peak of BLAS": []}
     for k in (2, 4) if settings.quick else (1, 2, 4, 8, 16, 32):
         n = max(1, min(16, 10_000 // k**2))
@@ -111,6 +111,6 @@ def grammar_states(settings):
     return (
         f"All rules, {WORDS} words: inside, outside and counts",
         "symbols",
-        "ms a sentence",
+        "ms per sentence",
         lines,
     )

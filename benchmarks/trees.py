@@ -14,14 +14,14 @@ from sklearn_cvb.kernels.tree.lists import expected_counts_by_lists
 from sklearn_cvb.kernels.tree.tables import dense_rules_of, expected_counts_by_tables, tables_for
 from sklearn_cvb.reading.corpus import Corpus
 
-# The grammar that NLTK is timed with: so many rules, and a sentence of so many words.
+# The grammar that NLTK is timed with: this many rules, and a sentence of this many words.
 _N_RULES, _QUICK_RULES, _LENGTH = 6500, 300, 10
 # The grammar of torch-struct's documentation: nonterminals, preterminals; words a sentence.
 N_WIDE, N_NARROW, WORDS, _VOCABULARY, _SENTENCES = 30, 30, 20, 1000, 16
 
 
 def induced(brackets, n_rules):
-    """A treebank grammar: relative frequencies in the first trees that have so many rules.
+    """A treebank grammar: relative frequencies in the first trees that have this many rules.
 
     `brackets`: trees in brackets.
     """
@@ -86,7 +86,7 @@ def parsing(settings):
     left, right = [1e3 * a.cpu for a, _ in pairs], [1e3 * b.cpu for _, b in pairs]
     ratios = [b / a for a, b in zip(left, right, strict=True)]
     note = f"{len(grammar.productions()):,} rules, {len(sentence)} words; from words to tree arrays"
-    return Measurement(left, right, ratios, "ms a sentence", note)
+    return Measurement(left, right, ratios, "ms per sentence", note)
 
 
 class FullGrammar:
@@ -155,7 +155,7 @@ def arithmetic(settings):
     ratios = [100 * a / b for a, b in zip(left, right, strict=True)]
     each = 1e3 * np.median([a.cpu for a, _ in pairs]) / _SENTENCES
     note = (
-        f"{each:.2f} ms a sentence of {ours.tokens.shape[1]} words; {ours.dense.n_wide} wide and "
+        f"{each:.2f} ms per sentence of {ours.tokens.shape[1]} words; {ours.dense.n_wide} wide and "
     )
     note += f"{ours.dense.n_narrow} narrow symbols, {work / _SENTENCES / 1e6:.1f} M operations"
     return Measurement(left, right, ratios, "Gflop/s", note)
@@ -169,4 +169,4 @@ def against_torch(settings):
     n = len(ours.tokens)
     left, right = ([1e3 * x.cpu / n for x in side] for side in zip(*pairs, strict=True))
     ratios = [b / a for a, b in zip(left, right, strict=True)]
-    return Measurement(left, right, ratios, "ms a sentence", "its numbers are float32")
+    return Measurement(left, right, ratios, "ms per sentence", "its numbers are float32")

@@ -69,7 +69,7 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 html_theme_options["logo"]["image_dark"] = html_theme_options["logo"]["image_light"]
-# The front page has guides in place of a list of sections; others stand alone.
+# The front page has guides instead of a list of sections; others stand alone.
 ALONE = ["index", "search", "genindex", "install", "which_class", "performance", "glossary"]
 ALONE += ["contributors", "architecture", "below_the_estimators", "why_it_is_fast"]
 ALONE += ["maintainers", "changes", "stability"]

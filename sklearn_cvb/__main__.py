@@ -147,7 +147,7 @@ def _introduce(
         f"{size.n_words:,} words, {size.n_tags} tags"
     )
     display.say(
-        f"dictionary: {size.tags_per_token:.2f} tags a token, {size.ambiguous:.0%} of the tokens "
+        f"dictionary: {size.tags_per_token:.2f} tags per token, {size.ambiguous:.0%} of the tokens "
         f"have more than one, choosing at random gets {size.random_choice:.1%} right"
     )
     n_unknown = sum(not known for sentence in held_out.is_known for known in sentence)
@@ -165,7 +165,7 @@ def _introduce(
     if published:
         display.say(
             "paper: Wang and Blunsom (2013), tables 1 and 2; their dictionary is of three times as "
-            "much text and so leaves more tags a token (2.3 where it is complete)"
+            "much text and so leaves more tags per token (2.3 where it is complete)"
         )
     missing = missing_packages()
     if missing:

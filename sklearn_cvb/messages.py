@@ -11,18 +11,13 @@ from typing import Any
 import joblib
 import sklearn
 
-# Of so many samples at most a message tells the numbers.
+# Of this many samples at most a message tells the numbers.
 _SHOWN = 100
 # Whose lines no warning is about: this package's, and those between it and its caller.
 _PASSED_OVER = tuple(
     f"{Path(str(module.__file__)).parent}{os.sep}"
     for module in (sys.modules["sklearn_cvb"], sklearn, joblib)
 )
-
-
-def shows_lines(verbose: int) -> bool:
-    """Whether lines on the standard error are asked for, or seen on a terminal."""
-    return bool(verbose) or (sys.stderr is not None and sys.stderr.isatty())
 
 
 def warn(messages: Iterable[str], category: type[Warning] = UserWarning) -> None:

@@ -345,7 +345,7 @@ class HMMParameters(Setting):
     the first posteriors are those under these parameters. Parts of `emissions`, starts and
     transitions that are None follow from the steps that are nearest to what is given; where
     `emissionprob` is given starts and transitions that are not are equal. Else emissions of symbols
-    are drawn anew for each restart, and of numbers found by clusters, on paths that `transmat`
+    are drawn again for each restart, and of numbers found by clusters, on paths that `transmat`
     allows.
 
     Parameters
@@ -405,7 +405,7 @@ class HMMParameters(Setting):
 
     @property
     def emitted(self) -> dict[str, Any]:
-        """What states emit where it is numbers, without what is told of columns."""
+        """What states emit where it is numbers, without what is known of columns."""
         told = "feature_names_in", "categories"
         return {name: own for name, own in (self.emissions or {}).items() if name not in told}
 
@@ -463,16 +463,16 @@ class TagDictionary(Setting):
         ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`). A file, a Series or a table is
         read as by `sklearn_cvb.datasets.read_dictionary`.
     weight : float, default=2.0
-        How much a dictionary that says how often tags were seen counts as evidence: as if so many
+        How much a dictionary that says how often tags were seen counts as evidence: as if this many
         times the corpus had been tagged in its proportions (added to `beta` cell by cell). The
         shares of tags that the forms of words give count half as much.
     denoise : {"auto", "none"}, default="auto"
-        What to do about slips in a plain dictionary of text. "auto": drop the tags that the forms
-        of a word in other case lack (`dropped_tags_`), and weight the rest by how well they go with
-        the word's shape (its case, digits and hyphens) among all words of the dictionary. Entries
-        that say how often tags were seen stay as they are. Nothing is done if most entries say so,
-        if words are not strings, or if the text is all in one case. In scripts without capitals
-        nothing is dropped.
+        What to do about wrong tags in a plain dictionary of text. "auto": drop the tags that the
+        forms of a word in other case lack (`dropped_tags_`), and weight the rest by how well they
+        go with the word's shape (its case, digits and hyphens) among all words of the dictionary.
+        Entries that say how often tags were seen stay as they are. Nothing is done if most entries
+        say so, if words are not strings, or if the text is all in one case. In scripts without
+        capitals nothing is dropped.
     unknown_tags : collection or None, default=None
         Tags of words missing from the dictionary. None for all or, where words are known by their
         form (see `Symbols`), for those of open classes, `open_tags_`.
@@ -590,7 +590,7 @@ class Checkpoint(Setting):
     folder : path
         Made if it is missing. One folder for each fit.
     every : int or str, default="60s"
-        How often each restart is saved: after so many sweeps (10), or seconds ("60s"; seldomer
+        How often each restart is saved: after this many sweeps (10), or seconds ("60s"; seldomer
         where saving would take a twentieth of the time).
     """
 

@@ -18,6 +18,7 @@ from benchmarks.published.beal import maximum_likelihood, mean_with_strength
 from benchmarks.published.tables import Table
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples, Symbols
 from sklearn_cvb.datasets import fetch_alice
+from sklearn_cvb.plotting import algorithm_colours
 
 METHODS = ("ML", "MAP", "VB", "CVB", "Gibbs")
 # What is measured of each run.
@@ -120,7 +121,7 @@ def sentences(settings, n_test):
 
 
 def _run_cell(cell, reading, seed, train, test, n_samples):
-    """One run of every method: both directions learned, both told apart."""
+    """One run of every method: both directions learned and distinguished."""
     forwards = fit_all(train[: cell.n], cell, reading, seed, n_samples)
     backwards = fit_all(reversed_all(train[: cell.n]), cell, reading, seed, n_samples)
     return {name: compared(forwards[name], backwards[name], test) for name in METHODS}
@@ -163,7 +164,7 @@ def compared(forwards, backwards, test):
 
     Returns "log probability" (nats per symbol of the forwards sentences under the forwards model;
     None where one of them is impossible), "discrimination" (share of all sentences, forwards and
-    backwards, told right; half for a tie), "impossible" (share under both models).
+    backwards, whose direction is found; half for a tie), "impossible" (share under both models).
     """
     turned = reversed_all(test)
     own = np.concatenate([forwards.score_samples(test), backwards.score_samples(turned)])
@@ -206,7 +207,7 @@ def _panel_table(results, name):
             + [f"{100 * median(runs[method], RATE):.1f}" for method in METHODS]
         )
     title = f"u0 the {READINGS[results['reading']]}, {_fixed(results, name)}: medians of "
-    title += f"{results['n_runs']} runs, nats per symbol and sentences told right (%)"
+    title += f"{results['n_runs']} runs, nats per symbol and directions right (%)"
     return Table(header, rows, title)
 
 
@@ -293,7 +294,7 @@ def _draw_panels(results):
     figure.suptitle(f"u0: {READINGS[results['reading']]}")
     for row, (name, panel) in zip(axes, results["panels"].items(), strict=True):
         for ax, what, unit in zip(
-            row, (LOG, RATE), ("nats per symbol", "sentences told right (%)"), strict=True
+            row, (LOG, RATE), ("nats per symbol", "directions right (%)"), strict=True
         ):
             _draw_panel(ax, panel, what)
             title = f"{what} by {name} ({_fixed(results, name)})"
@@ -308,12 +309,13 @@ def _draw_panel(ax, panel, what):
     """Median curve and a dot for each run, by method; values evenly spaced."""
     places = np.arange(len(panel["values"]))
     scale = 100 if what == RATE else 1
+    colours = algorithm_colours(METHODS)
     for index, method in enumerate(METHODS):
         runs = panel["methods"][method]
         curve = scale * np.array([median(of_value, what) for of_value in runs])
         if np.isnan(curve).all():
             continue
-        color, shift = f"C{index}", 0.06 * (index - 2)
+        color, shift = colours[index], 0.06 * (index - 2)
         ax.plot(places + shift, curve, color=color, linewidth=1.3, label=method)
         for place, of_value in zip(places, runs, strict=True):
             dots = [scale * one[what] for one in of_value if one[what] is not None]

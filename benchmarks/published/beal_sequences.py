@@ -24,7 +24,7 @@ METHODS = {
 }
 
 
-# Strength 4 of every prior: 4/12 a state, 4/3 a symbol.
+# Strength 4 of every prior: 4/12 per state, 4/3 per symbol.
 PRIOR = {"alpha": 4 / N_STATES, "beta": 4 / len(ALPHABET)}
 KINDS = ("abc", "acb", "ab")
 PER_KIND = 7

@@ -95,7 +95,7 @@ def tables(results):
             rows.append([*shown, one["clusters"], agreement, *scores])
             before = told
     title = (
-        "Clusters of held-out sequences beside their labels, and what a step is worth under the "
+        "Clusters of held-out sequences beside their labels, and held-out nats per step under the "
         "clusters and under one model of as many states"
     )
     return {"clusters": Table(header, rows, title)}

@@ -1,10 +1,10 @@
 """When a fit is done: sweeps of two rules, and whether labels still change afterwards.
 
 ``python -m benchmarks.published convergence``: 108 fits of six kinds by EM, VB and CVB, all else by
-default. "Objective" stops at a small change of the objective, as is usual: 1e-4 nats a token, 1e-7
-for hidden Markov models without a dictionary, of the monitor of CVB twice in a row. "Counts" is the
-package's rule: half of the sweeps moved less than .0025 of the counts, and a disturbed fit comes
-back. Labels are then compared with those after ten times as many sweeps.
+default. "Objective" stops at a small change of the objective, as is usual: 1e-4 nats per token,
+1e-7 for hidden Markov models without a dictionary, of the monitor of CVB twice in a row. "Counts"
+is the package's rule: half of the sweeps moved less than .0025 of the counts, and a disturbed fit
+comes back. Labels are then compared with those after ten times as many sweeps.
 """
 
 from collections import Counter
@@ -38,9 +38,9 @@ from sklearn_cvb.datasets import (
     pocket_english_dictionary,
 )
 
-# So many seeds for each kind and algorithm.
+# This many seeds for each kind and algorithm.
 SEEDS = 6
-# Labels agree where so many of them are equal.
+# Labels agree where this many of them are equal.
 AGREE = 0.995
 LONGER = 10
 

@@ -301,7 +301,7 @@ def sentence_of_tags(rng, root, attach, stop):
 
 
 def drawn_sentences(n, draw):
-    """So many sentences, None where more than one in fifty is too long."""
+    """This many sentences, None where more than one in fifty is too long."""
     found = [draw() for _ in range(n)]
     kept = [one for one in found if one is not None]
     return kept if len(kept) > 0.98 * n else None

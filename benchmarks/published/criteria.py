@@ -32,7 +32,7 @@ def cell(name, text, parts, values, sweeps, n_starts):
 
     `name`: key of `METHODS`. `parts`: sentences to learn from, held-out sentences, and the latter's
     tags. `values`: alpha and beta. Returns means over the starts: ``accuracy`` of the training tags
-    and ``objective`` after a fit to all sentences; ``likelihood`` (nats a token) and accuracy
+    and ``objective`` after a fit to all sentences; ``likelihood`` (nats per token) and accuracy
     ``held_out`` after one to a part.
     """
     alpha, beta = values

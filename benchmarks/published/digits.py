@@ -250,17 +250,15 @@ def part(kind, settings):
     """All readers of dates or account numbers.
 
     Returns ``["labelled"][number of labelled sequences][reader]`` and ``["unlabelled"][reader]``: a
-    list with a value for each seed; ``["shown"]``, pictures and readings.
+    list with a value for each seed.
     """
     sizes = QUICK_N_LABELLED if settings.quick else N_LABELLED
-    found = {"labelled": {str(n): {} for n in sizes}, "unlabelled": {}, "shown": None}
+    found = {"labelled": {str(n): {} for n in sizes}, "unlabelled": {}}
     for seed in range(QUICK_N_SEEDS if settings.quick else N_SEEDS):
         train, test, unlabelled = _sequences(kind, seed, settings)
         for n in sizes:
             readings = _by_labels(kind, [part[:n] for part in train], unlabelled[0], test[0])
             _append(found["labelled"][str(n)], readings, test[1])
-            if found["shown"] is None and n == 20:
-                found["shown"] = _shown(test, readings)
         names = [(key, name) for key in TOPOLOGIES for name in MODELS]
         readings = {
             f"{key} {name}": unsupervised(MODELS[name], TOPOLOGIES[key], *unlabelled, seed)(test[0])
@@ -321,18 +319,6 @@ def _append(found, readings, numbers):
         found.setdefault(name, []).append(shares(numbers, read))
 
 
-def _shown(test, readings):
-    """A few sequences of which naive Bayes reads something else than the chain."""
-    pictures, numbers = test
-    differ = (readings["bayes"] != readings["chain cvb semi"]).any(axis=1)
-    chosen = np.flatnonzero(differ)[:3]
-    return {
-        "pixels": pictures[chosen].astype(int).tolist(),
-        "numbers": numbers[chosen].tolist(),
-        **{key: readings[key][chosen].tolist() for key in ("bayes", "chain cvb semi")},
-    }
-
-
 PARTS = {kind: partial(part, kind) for kind in NUMBERS}
 
 
@@ -374,27 +360,4 @@ def _cell(runs, measure):
 
 
 def draw(results, folder):
-    """Some sequences with two readings of each."""
-    from matplotlib.figure import Figure
-
-    shown = [results[name]["shown"] for name in KINDS if name in results]
-    shown = [one for one in shown if one]
-    rows = [
-        (pixels, *(one[key][i] for key in ("numbers", "bayes", "chain cvb semi")))
-        for one in shown
-        for i, pixels in enumerate(one["pixels"])
-    ]
-    if not rows:
-        return
-    figure = Figure(figsize=(8, 0.3 + 1.0 * len(rows)), layout="constrained")
-    panels = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
-    for panel, (pixels, numbers, bayes, chain) in zip(panels, rows, strict=True):
-        strip = np.hstack([np.pad(np.reshape(one, (8, 8)), 1) for one in pixels])
-        panel.imshow(1 - strip, cmap="gray", aspect="equal")
-        texts = ("".join(map(str, read)) for read in (numbers, bayes, chain))
-        label = "\n".join(
-            f"{name} {text}" for name, text in zip(("is", "Bayes", "CVB"), texts, strict=True)
-        )
-        panel.text(strip.shape[1] + 3, 5, label, va="center", family="monospace", fontsize=8)
-        panel.set_axis_off()
-    figure.savefig(folder / "digits_read.png", dpi=110, bbox_inches="tight")
+    """No pictures."""

@@ -18,11 +18,11 @@ from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger, Symbols
 from sklearn_cvb.chain.symbols.leave_out import all_entries
 from sklearn_cvb.kernels.chain.decoding import best_states
-from sklearn_cvb.scale.parts import LocalParts, PartResult, add_results
+from sklearn_cvb.scale.parts import LocalShards, PartResult, add_results
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
     lay_out,
     problem_of_part,
-    read_here,
+    read_local_parts,
     read_part,
     word_counts_of,
 )
@@ -115,7 +115,7 @@ def _curve(text, n_shards, rounds, changes):
     curve, done, read = (
         [],
         0,
-        read_here(*in_parts(model), split(X, n_shards)),
+        read_local_parts(*in_parts(model), split(X, n_shards)),
     )
     for n in rounds:
         model.set_params(max_iter=n - done)
@@ -194,7 +194,7 @@ def _rounds(client, name, model, X):
         if question[0] in ("infer", "sweep"):
             took.append(time.perf_counter() - begin[0])
             led.append(time.process_time() - begin[1])
-            worked.append(max(answers[0].processor.values()))
+            worked.append(max(answers[0].processor_seconds.values()))
             moved[:] = len(pickle.dumps(question)), len(pickle.dumps(answers[0].result))
         return answers
 
@@ -218,7 +218,7 @@ def _rounds(client, name, model, X):
 
 
 def constants(settings):
-    """What each part of a fit costs: seconds a token, a cell, a byte.
+    """What each part of a fit costs: seconds per token, a cell, a byte.
 
     Returns processor seconds: ``"read"`` and ``"lay_out"`` a token; ``"sweep"`` a token and round
     of CVB with a dictionary, ``"dense"`` of VB with 20 states; ``"add"`` and ``"maximise"`` a cell.
@@ -234,7 +234,7 @@ def constants(settings):
     model = CVBHMMTagger(text.dictionary, max_iter=6, tol=0, random_state=0)
     asked = model._part_settings()
     laid_out = lay_out(asked, word_counts_of(asked, part))
-    found["lay_out"] = _least(lambda: problem_of_part(laid_out.as_sent, part), 3)[0] / n_tokens
+    found["lay_out"] = _least(lambda: problem_of_part(laid_out.part_layout, part), 3)[0] / n_tokens
     found["sweep"] = _of_a_sweep(model, text.X, "sweep") / n_tokens
     dense = VBHMM(20, max_iter=6, tol=0, random_state=0)
     found["dense"] = _of_a_sweep(dense, text.X, "infer") / n_tokens
@@ -260,7 +260,7 @@ def _least(call, n):
 
 def _of_a_sweep(model, X, name):
     """The smallest processor seconds that the only shard of a fit takes for a round."""
-    ask, took = LocalParts.ask, []
+    ask, took = LocalShards.ask, []
 
     def timed(self, asked, *arguments):
         begin = time.process_time()
@@ -269,16 +269,16 @@ def _of_a_sweep(model, X, name):
             took.append(time.process_time() - begin)
         return answer
 
-    LocalParts.ask = timed
+    LocalShards.ask = timed
     try:
-        model._fit_reading(read_here(*in_parts(model), [(X, None)]), None, None)
+        model._fit_reading(read_local_parts(*in_parts(model), [(X, None)]), None, None)
     finally:
-        LocalParts.ask = ask
+        LocalShards.ask = ask
     return min(took)
 
 
 def _over_the_wire(n_bytes):
-    """Seconds a byte from process to process, and seconds of a round of next to no work."""
+    """Seconds per byte from process to process, and seconds of a round of next to no work."""
     with cluster_of(2) as client:
         addresses = sorted(client.scheduler_info()["workers"])
         seconds = []
@@ -295,7 +295,7 @@ def _over_the_wire(n_bytes):
 
 
 class Cost(NamedTuple):
-    """Seconds of a fit of so many tokens on so many workers, in its parts."""
+    """Seconds of a fit of this many tokens on this many workers, in its parts."""
 
     encoding: float  # reading and laying out, once
     # A round: what workers compute, what goes over the wire, what the leader does alone.
@@ -309,7 +309,7 @@ class Cost(NamedTuple):
         return self.computing + self.moving + self.leading
 
 
-# Bytes a second of the network that the model assumes: 10 Gbit/s, two thirds of it of use.
+# Bytes per second of the network that the model assumes: 10 Gbit/s, two thirds of it of use.
 NETWORK = 0.8e9
 # Seconds that the scheduler takes for the tasks of a shard.
 TASK = 1e-3
@@ -357,7 +357,7 @@ def _shard_tables(found):
     both = {}
     for name, title, scale in (
         ("accuracies", "Accuracy of the tags learned, %: mean (deviation over starts)", 100),
-        ("perplexities", "Perplexity a token of the sentences left out", 1),
+        ("perplexities", "Perplexity per token of the sentences left out", 1),
     ):
         rows = [
             [
@@ -443,27 +443,4 @@ def _cost_tables(found):
 
 
 def draw(results, folder):
-    """Accuracy by rounds, a line for each number of shards."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    if "shards" not in results:
-        return
-    found = results["shards"]
-    panels = list(dict.fromkeys((row["corpus"], row["condition"]) for row in found["rows"]))
-    figure, axes = plt.subplots(
-        1, len(panels), figsize=(3.2 * len(panels), 2.8), squeeze=False, layout="constrained"
-    )
-    for axis, (corpus, condition) in zip(axes[0], panels, strict=True):
-        for row in found["rows"]:
-            if (row["corpus"], row["condition"]) == (corpus, condition):
-                means = [100 * np.mean(values) for values in row["accuracies"]]
-                axis.plot(found["rounds"], means, marker=".", label=f"{row['shards']}")
-        axis.set_title(f"{TITLES[corpus]}, {condition}", fontsize=9)
-        axis.set_xlabel("rounds")
-    axes[0, 0].set_ylabel("% of tokens right")
-    axes[0, 0].legend(title="shards", fontsize=7)
-    figure.savefig(folder / "distributed_shards.png", dpi=120)
-    plt.close(figure)
+    """No pictures."""

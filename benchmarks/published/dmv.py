@@ -1,7 +1,7 @@
 """Dependency models with valence (Klein and Manning 2004): which heads are found from tags alone?
 
 English, Basque and Spanish treebanks without punctuation, in five folds. Learned from the tags of
-four fifths, up to so many a sentence; heads of the last fifth are compared with the annotation. A
+four fifths, up to this many a sentence; heads of the last fifth are compared with the annotation. A
 model is a chain of fits, each of which begins where the one before ended: a line in `MODELS`. What
 is known of the heads of Universal Dependencies is in `dmv_knowledge`.
 """
@@ -161,8 +161,8 @@ def tables(results):
     names = [name for name in TREEBANKS if name in results]
     found = {
         f"{name}_{measure}": _table(results[name], TREEBANKS[name][0], measure)
-        for name in names
         for measure in MEASURES
+        for name in names
     }
     if names:
         found["tags"] = _classes_table(names)

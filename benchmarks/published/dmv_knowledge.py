@@ -12,6 +12,7 @@ from sklearn_cvb.datasets import read_dependencies
 from sklearn_cvb.datasets.corpora import corpus_folder
 from sklearn_cvb.dependency.arc_weights import PRESETS
 from sklearn_cvb.metrics import directed_accuracy
+from sklearn_cvb.plotting import algorithm_colours
 
 # Title, and the file's name before the part.
 TREEBANKS = {
@@ -70,8 +71,8 @@ ABLATION = {
     f"without {kind}": known(*(other for other in KINDS if other != kind)) for kind in KINDS
 }
 ABLATION["without leaves and rules"] = known(*KINDS[2:])
-ABLATION |= {f"rules: {x} in place of 5": changed("rules", x) for x in (20, 100)}
-ABLATION |= {f"leaves: {x} in place of 0.01": changed("leaves", x) for x in (0.1, 0.001)}
+ABLATION |= {f"rules: {x} instead of 5": changed("rules", x) for x in (20, 100)}
+ABLATION |= {f"leaves: {x} instead of 0.01": changed("leaves", x) for x in (0.1, 0.001)}
 
 
 def part(name, settings):
@@ -107,7 +108,7 @@ def part(name, settings):
 
 
 def accuracy(model, arc_weights, tags, gold):
-    """Shares of right heads of a model that is told so much."""
+    """Shares of right heads of a model that knows so much."""
     settings = {"arc_weights": arc_weights, "vocabulary": vocabulary_of(tags)}
     settings["handle_unknown"] = "error"
     if not isinstance(model, GibbsDMV):
@@ -137,7 +138,7 @@ def of_gold_heads(tags, gold):
 
 
 def scores(gold, found):
-    """Directed accuracy on sentences of up to so many words."""
+    """Directed accuracy on sentences of up to this many words."""
     shares = []
     for limit in SCORED:
         chosen = [i for i, heads in enumerate(gold) if len(heads) <= limit]
@@ -196,9 +197,11 @@ def draw_ladder(results, folder):
     places = range(len(LADDER))
     for panel, name in zip(panels, names, strict=True):
         found = results[name]
-        for (model, steps), marker in zip(found["ladder"].items(), "os^Dv", strict=False):
+        colours = algorithm_colours(found["ladder"])
+        lines = zip(found["ladder"].items(), "os^Dv", colours, strict=False)
+        for (model, steps), marker, colour in lines:
             values = [100 * steps[step][0] for step in LADDER]
-            panel.plot(places, values, marker=marker, markersize=5, label=model)
+            panel.plot(places, values, marker=marker, markersize=5, label=model, color=colour)
         for style, title, share in (
             ("--", "learned from gold heads", found["gold"][0]),
             (":", "the next word", found["baselines"]["head is the next word"][0]),

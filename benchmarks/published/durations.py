@@ -74,7 +74,7 @@ def fitted(kind, law, n_states, longest, emission):
 
 
 def part(name, settings):
-    """Held-out log densities of all models, nats a step in each fold."""
+    """Held-out log densities of all models, nats per step in each fold."""
     X, emission = READERS[name](settings)
     X, n_folds = (X[:20], 2) if settings.quick else (X, N_FOLDS)
     cells = []
@@ -110,7 +110,7 @@ def tables(results):
             )
     title = (
         "Held-out log density of a plain chain, and how far laws of durations are ahead of it: "
-        "nats a step (deviation of the folds)"
+        "nats per step (deviation of the folds)"
     )
     return {"durations": Table(["", "states", "", *LAWS], rows, title)}
 

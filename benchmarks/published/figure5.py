@@ -9,6 +9,7 @@ from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.taggers import METHODS, SWEEPS, Plan, tagger_of
 from benchmarks.published.text import described, first_sentences
 from sklearn_cvb import Symbols
+from sklearn_cvb.plotting import algorithm_colours
 
 NAMES = ("em", "vb", "cvb-token", "cvb-sequence", "gibbs")
 USUAL = {"alpha": 1.0, "beta": 0.03}
@@ -99,7 +100,7 @@ def tables(results):
         )
     header = ["", "sweeps", "accuracy, %", "arrived at sweep", "after seconds", "seconds, all"]
     title = "When the mean is within 0.2 points of its last value (processor seconds)"
-    return tables | {"arrival": Table([*header, "ms a sweep"], lines, title)}
+    return tables | {"arrival": Table([*header, "ms per sweep"], lines, title)}
 
 
 def _at(found, shown):
@@ -114,11 +115,13 @@ def draw(results, folder):
 
     figure = Figure(figsize=(10.4, 4.2), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
-    for marker, name in zip("os^DP", NAMES, strict=True):
+    colours = algorithm_colours(METHODS[name].title for name in NAMES)
+    for marker, colour, name in zip("os^DP", colours, NAMES, strict=True):
         if name not in results:
             continue
         sweeps, seconds, accuracies = mean_curve(results[name])
-        style = {"marker": marker, "markersize": 3.5, "lw": 1.2, "label": METHODS[name].title}
+        style = {"marker": marker, "markersize": 3.5, "lw": 1.2, "color": colour}
+        style["label"] = METHODS[name].title
         panels[0].plot(sweeps, accuracies, **style)
         panels[1].plot(seconds, accuracies, **style)
     panels[0].set_xlabel("sweeps (logarithmic scale)")

@@ -16,6 +16,7 @@ from benchmarks.published.tables import Table, plus_minus
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG
 from sklearn_cvb.datasets.corpora import find_corpus, nltk_root
 from sklearn_cvb.metrics import bracket_scores
+from sklearn_cvb.plotting import algorithm_colours
 
 # Tags that are no words: punctuation, currency, list items, and empty elements.
 _NO_WORDS = {*",.:#$", "``", "''", "-LRB-", "-RRB-", "SYM", "LS", "-NONE-"}
@@ -165,7 +166,7 @@ def tables(results):
             np.mean([np.mean(of[n]["seconds"]) for of in found["models"][rules].values()])
             for rules, n in columns
         ]
-        lines.append(["seconds a fit, mean", *(f"{seconds:.1f}" for seconds in of_all)])
+        lines.append(["seconds per fit, mean", *(f"{seconds:.1f}" for seconds in of_all)])
         title = (
             f"{found['n_sentences']:,} sentences of up to {found['longest']} words: F1 of brackets "
             f"in %, by symbols and rules; left-branching {100 * found['left']:.1f}, "
@@ -193,14 +194,15 @@ def draw(results, folder):
 
 
 def _draw_size(panel, found):
+    colours = algorithm_colours(model.title for model in MODELS.values())
     for index, (name, model) in enumerate(MODELS.items()):
         of = found["models"]["independent"][name]
         x = [int(n) * 1.02 ** (index - 3) for n in of]
         for place, runs in zip(x, of.values(), strict=True):
             f1 = [100 * value for value in runs["f1"]]
-            panel.plot([place] * len(f1), f1, ".", color=f"C{index}", ms=3, alpha=0.6)
+            panel.plot([place] * len(f1), f1, ".", color=colours[index], ms=3, alpha=0.6)
         means = [100 * np.mean(runs["f1"]) for runs in of.values()]
-        panel.plot(x, means, color=f"C{index}", lw=1.2, label=model.title)
+        panel.plot(x, means, color=colours[index], lw=1.2, label=model.title)
     for height, style, label in (
         (found["right"], "--", "right-branching"),
         (found["left"], ":", "left-branching"),

@@ -14,6 +14,7 @@ from benchmarks.published.tables import Table, plus_minus, spread
 from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, SplitAndMerge, VBLatentPCFG
 from sklearn_cvb.datasets import fetch_treebank_trees
 from sklearn_cvb.metrics import bracket_scores
+from sklearn_cvb.plotting import algorithm_colours
 
 # Table 1 of the paper: precision, recall, F1, exact match of section 23, two subtypes.
 PUBLISHED = {
@@ -134,7 +135,7 @@ def parted(tree):
 
 
 def scored(model, data, undo=None):
-    """Precision, recall, F1, exact match of a fitted model's parses, and sentences a second."""
+    """Precision, recall, F1, exact match of a fitted model's parses, and sentences per second."""
     begin = thread_time()
     found = model.predict([tree.leaves() for tree in data.test])
     seconds = thread_time() - begin
@@ -160,7 +161,7 @@ def reading_seconds(data):
 
 
 def by_subtypes(n_subtypes, settings):
-    """All models with so many subtypes, from all starts.
+    """All models with this many subtypes, from all starts.
 
     `n_subtypes`: a key of `SIZES`.
     """
@@ -306,7 +307,7 @@ def _prices(sizes):
         parsed = spread([one["sentences_a_second"] for one in runs]).mean
         return f"{sweep:.2f}, {parsed:.0f}"
 
-    return _by_model(sizes, "Seconds a sweep, sentences parsed a second; one core", cell)
+    return _by_model(sizes, "Seconds per sweep, sentences parsed per second; one core", cell)
 
 
 def _split_merge(results):
@@ -325,7 +326,7 @@ def _split_merge(results):
             chosen = f"{found['parameter']} {found['chosen']}"
             lines.append([name.upper(), tried, chosen, *scores, total, *price])
     header = ["", "F1, development", "chosen", "precision", "recall", "F1", "exact"]
-    header += ["subtypes in all", "seconds a fit", "sentences a second"]
+    header += ["subtypes in all", "seconds per fit", "sentences per second"]
     return Table(header, lines, "Split-merge, in per cent")
 
 
@@ -349,10 +350,12 @@ def draw(results, folder):
         return
     figure = Figure(figsize=(7.6, 4.2), layout="constrained")
     panel = figure.subplots()
-    for index, name in enumerate(_names(sizes)):
+    names = _names(sizes)
+    colours = algorithm_colours(MODELS[name].title for name in names)
+    for marker, colour, name in zip("os^vDP", colours, names, strict=False):
         of = {n: found["models"][name] for n, found in sizes.items() if name in found["models"]}
         points = [spread([100 * one["f1"] for one in runs]) for runs in of.values()]
-        style = {"marker": "os^vDP"[index], "ms": 4, "lw": 1.2, "capsize": 2, "color": f"C{index}"}
+        style = {"marker": marker, "ms": 4, "lw": 1.2, "capsize": 2, "color": colour}
         means, deviations, _ = zip(*points, strict=True)
         panel.errorbar(list(of), means, deviations, label=MODELS[name].title, **style)
     for index, name in enumerate(SPLIT_MERGE):

@@ -75,7 +75,7 @@ class Answer(NamedTuple):
 
 
 def second_order(problem, q, n_sweeps):
-    """Posteriors after so many sweeps of the second-order update, or once they stand still."""
+    """Posteriors after this many sweeps of the second-order update, or once they stand still."""
     for _ in range(n_sweeps):
         before, q = q, sweeps(problem, q, 1)
         if max(np.abs(one - other).max() for one, other in zip(before, q, strict=True)) < _STILL:
@@ -84,7 +84,7 @@ def second_order(problem, q, n_sweeps):
 
 
 def fitted(problem, name, n_sweeps=200, **settings):
-    """A method after exactly so many sweeps."""
+    """A method after exactly this many sweeps."""
     if name == SECOND_ORDER:
         return Run(second_order(problem, settings["init"], n_sweeps), np.nan)
     prefix, keywords = METHODS[name]

@@ -19,7 +19,7 @@ N_STATES, N_SEEDS = (2, 3), 1
 
 
 def part(name, settings):
-    """Held-out nats a step of each fold, by algorithm, number of states and emission."""
+    """Held-out nats per step of each fold, by algorithm, number of states and emission."""
     series = READERS[name](settings)
     n_folds = QUICK_N_FOLDS if settings.quick else N_FOLDS
     cells = []
@@ -63,7 +63,7 @@ def tables(results):
         for name, cells in ahead.items()
         if cells
     ]
-    title = "Held-out log density, nats a step (deviation of the folds)"
+    title = "Held-out log density, nats per step (deviation of the folds)"
     columns = ["", "cells", "ahead of one normal", "clearly", "behind", "clearly"]
     columns += ["ahead of twice the states", "clearly", "behind", "clearly"]
     told = "Series and numbers of states (clearly: by two standard errors)"

@@ -22,6 +22,7 @@ from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, Grammar, HastingsPCFG, Samples
 from sklearn_cvb.datasets import fetch_zulu_verbs
 from sklearn_cvb.grammar import model as grammars
 from sklearn_cvb.metrics import boundary_scores, segmentation_f1
+from sklearn_cvb.plotting import algorithm_colours
 
 # F1 in per cent and seconds, on Sesotho verbs.
 _PUBLISHED = {"cvb": ("29.8", "90"), "hastings": ("31.3", "1,200")}
@@ -312,8 +313,9 @@ def draw(results, folder):
     names = [name for name in METHODS if name in results]
     figure = Figure(figsize=(12.4, 4.2), layout="constrained")
     panels = figure.subplots(1, 3)
-    for marker, name in zip("ovs^DPX", names, strict=False):
-        style = {"marker": marker, "markersize": 4, "lw": 1.2, "color": f"C{names.index(name)}"}
+    colours = algorithm_colours(METHODS[name].title for name in names)
+    for marker, colour, name in zip("ovs^DPX", colours, names, strict=False):
+        style = {"marker": marker, "markersize": 4, "lw": 1.2, "color": colour}
         sweeps, seconds, perplexities = mean_curve(results[name], "perplexity")
         _, _, f1 = mean_curve(results[name], "f1")
         # What is infinite, or beyond all others, leaves the picture.

@@ -1,9 +1,9 @@
 """Wrong tags in a harvested dictionary: what they cost, and what weights and labels bring back.
 
-A dictionary harvested from tagged text lists every slip as a legal tag. Here slips are planted: of
-every hundred word types, ranked by frequency, a few get one wrong tag each, seen once. Learners
-then know nothing but raw sentences and this dictionary, or more: how often each tag was seen
-(weights), the dictionary without rare tags (pruned), some sentences tagged by hand (labels).
+A dictionary harvested from tagged text lists every mistake as a legal tag. Here wrong tags are
+planted: of every hundred word types, ranked by frequency, a few get one wrong tag each, seen once.
+Learners then know nothing but raw sentences and this dictionary, or more: how often each tag was
+seen (weights), the dictionary without rare tags (pruned), some sentences tagged by hand (labels).
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ CRITERIA = {
 }
 
 
-# Plain dictionary, with weights, pruned, then with so many labelled sentences.
+# Plain dictionary, with weights, pruned, then with this many labelled sentences.
 CONDITIONS = (
     "plain",
     "weights",
@@ -135,10 +135,10 @@ def accuracy_of(name, condition, text, size, seed):
 
 
 def dictionaries(settings):
-    """Accuracy of every algorithm under every condition, at every rate of slips.
+    """Accuracy of every algorithm under every condition, at every rate of wrong tags.
 
-    Returns ``"rows"``: per text and rate the tags a token, and accuracies of all seeds by condition
-    and algorithm.
+    Returns ``"rows"``: per text and rate the tags per token, and accuracies of all seeds by
+    condition and algorithm.
     """
     size = size_of(settings)
     rows = []
@@ -356,7 +356,8 @@ def _accuracy_tables(results):
             for row in rows
             for name in rows[0]["accuracies"][conditions[0]]
         ]
-        header = ["slips per 100 types", "tags a token", "algorithm", *map(_heading, conditions)]
+        header = ["wrong tags per 100 types", "tags per token", "algorithm"]
+        header += map(_heading, conditions)
         title = f"{TITLES[corpus]}, {results['sentences']:,} sentences: % of tokens right"
         found[corpus] = Table(header, cells, title)
     return found
@@ -364,7 +365,7 @@ def _accuracy_tables(results):
 
 def _strength_table(results):
     names = list(results["rows"][0]["accuracies"])
-    header = ["text", "slips", "dictionary", "weight"]
+    header = ["text", "wrong tags", "dictionary", "weight"]
     header += [ALGORITHMS[name].title for name in names]
     cells = [
         [TITLES[row["corpus"]], row["rate"], row["condition"], f"{row['strength']:g}"]
@@ -375,7 +376,7 @@ def _strength_table(results):
 
 
 def _choice_table(results):
-    header = ["text", "slips", "dictionary", "algorithm", "best of grid", "criterion"]
+    header = ["text", "wrong tags", "dictionary", "algorithm", "best of grid", "criterion"]
     header += ["its choice", "alpha, beta", "rank correlation"]
     cells = []
     for row in results["rows"]:
@@ -398,7 +399,7 @@ def _choice_table(results):
 
 
 def draw(results, folder):
-    """Accuracy by what is known, where most slips were planted."""
+    """Accuracy by what is known, where most wrong tags were planted."""
     if "dictionaries" in results:
         draw_tables(_accuracy_tables(results["dictionaries"]), folder)
 
@@ -418,5 +419,5 @@ def draw_tables(found, folder):
     }
     for panel in panels.values():
         panel.rows.sort(key=lambda row: mean[row[0]])
-    label = f"% of tokens right, {rows[0][0]} slips per 100 word types"
+    label = f"% of tokens right, {rows[0][0]} wrong tags per 100 word types"
     draw_dots(panels, folder / "noise_accuracy.png", label)

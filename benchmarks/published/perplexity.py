@@ -23,6 +23,7 @@ from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM, Samples, Symbols
 from sklearn_cvb.chain.parameters.concentrations import presence_of_counts
 from sklearn_cvb.chain.symbols import model as chain
+from sklearn_cvb.plotting import algorithm_colours
 
 N_STATES = 45
 STATES = (5, 10, 20, 30, 45)
@@ -272,11 +273,13 @@ def draw(results, folder):
     if "states" in results:
         figure = Figure(figsize=(6.4, 4.0), layout="constrained")
         axes = figure.subplots()
-        for marker, (name, found) in zip("s^DP", results["states"]["models"].items(), strict=True):
+        models = results["states"]["models"]
+        colours = algorithm_colours(MODELS[name].title for name in models)
+        for marker, colour, (name, found) in zip("s^DP", colours, models.items(), strict=True):
             means = [np.mean(values) for values in found.values()]
             spreads = [np.std(values) for values in found.values()]
             x = [int(size) for size in found]
-            style = {"marker": marker, "markersize": 4, "capsize": 2, "lw": 1.2}
+            style = {"marker": marker, "markersize": 4, "capsize": 2, "lw": 1.2, "color": colour}
             axes.errorbar(x, means, spreads, label=MODELS[name].title, **style)
         axes.set(xlabel="states", ylabel="test perplexity per token")
         axes.grid(alpha=0.3)
@@ -285,11 +288,12 @@ def draw(results, folder):
 
 
 def _draw_form(panel, form, found):
-    for index, (marker, (name, model)) in enumerate(zip("s^DP", MODELS.items(), strict=True)):
+    colours = algorithm_colours(model.title for model in MODELS.values())
+    for marker, colour, (name, model) in zip("s^DP", colours, MODELS.items(), strict=True):
         curves = found["models"].get(name)
         if curves:
             mean = np.mean([one["perplexity"] for one in curves], axis=0)
-            style = {"marker": marker, "markersize": 3, "lw": 1.2, "color": f"C{index}"}
+            style = {"marker": marker, "markersize": 3, "lw": 1.2, "color": colour}
             panel.plot(curves[0]["sweeps"], mean, label=model.title, **style)
     panel.axhline(found["unigram"], color="0.5", lw=0.9, ls="--", label="unigram")
     panel.set(xscale="log", title=form, xlabel="sweeps (logarithmic scale)")

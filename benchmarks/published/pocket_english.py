@@ -133,7 +133,7 @@ def _statistics(part):
         "sentence length (standard deviation)",
         "tokens with several tags, %",
         "types with several tags, %",
-        "tags a token",
+        "tags per token",
         "random choice right, %",
         "Zipf slope",
     ]

@@ -161,7 +161,7 @@ def tables(results):
 
 
 def _per_token(found, part):
-    """Nanoseconds a token and sweep."""
+    """Nanoseconds per token and sweep."""
     n_tokens = part["text"]["n_tokens"] * part["plan"]["sweeps"]
     return f"{1e9 * np.mean(found['seconds']) / n_tokens:,.0f}"
 
@@ -183,7 +183,7 @@ def _mixing_table(part):
             size = found["sample_size"][name]
             row += [f"{size:,.0f}", f"{size / half:.1f}", f"{found['r_hat'][name]:.3f}"]
         rows.append(row)
-    header = ["sampler", "ns a token and sweep", "accepted, %"]
+    header = ["sampler", "ns per token and sweep", "accepted, %"]
     header += ["sample size of each chain alone, log joint", "per second"]
     for name in ("log joint", "transitions"):
         header += [f"of all together, {name}", "per second", "R-hat"]
@@ -213,7 +213,7 @@ def _free_table(part):
             + [plus_minus(found["seconds"]), plus_minus(last, 0)]
             + [plus_minus(found["accuracy"], 1, 100), f"{found['r_hat']['log joint']:.2f}"]
         )
-    header = ["sampler", "ns a token and sweep", "accepted, %", "seconds", "log joint at the end"]
+    header = ["sampler", "ns per token and sweep", "accepted, %", "seconds", "log joint at the end"]
     return Table(
         [*header, "many-to-one accuracy, %", "R-hat"], rows, "Without a dictionary, 45 states"
     )

@@ -1,7 +1,7 @@
 """The second-order term of the update by token, slowly: the paper's footnote 2.
 
 Every random count of figure 2 (Wang and Blunsom 2013) is a mixture: a list of (weight, prior,
-chances), where the chances are those of the independent events it counts. All are collected anew
+chances), where the chances are those of the independent events it counts. All are collected again
 from q for every token and state. The package has the first order alone: the experiments that show
 what the second is worth, `marginals` and `mean_field`, run this. Needs the problems of the tests.
 """

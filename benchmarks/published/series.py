@@ -161,7 +161,7 @@ def emission(kind, has_prior=False):
 
 
 def held_out(model, X, fold, n_folds):
-    """Mean log density of what is held out, given what is learned from (nats a step).
+    """Mean log density of what is held out, given what is learned from (nats per step).
 
     `X` (length, n_columns): one series, or several sequences.
     """
@@ -250,7 +250,7 @@ def _title(part, kind):
 
 
 def advantage(found, other, n_states):
-    """By how much CVB is ahead in each fold, means over seeds (nats a step).
+    """By how much CVB is ahead in each fold, means over seeds (nats per step).
 
     `found`: by model and number of states. Returns shape (n_folds,).
     """
@@ -271,7 +271,7 @@ def _held_out(title, found):
         for key in TITLES
     ]
     header = ["states", *numbers]
-    return Table(header, lines, f"{title}: held-out log density, nats a step")
+    return Table(header, lines, f"{title}: held-out log density, nats per step")
 
 
 def _advantages(results):
@@ -284,7 +284,7 @@ def _advantages(results):
         + [plus_minus(advantage(found, key, n).tolist(), 3) for key in _OTHERS for n in numbers]
         for title, found in some
     ]
-    return Table(header, lines, "Nats a step by which CVB is ahead (deviation of the folds)")
+    return Table(header, lines, "Nats per step by which CVB is ahead (deviation of the folds)")
 
 
 def _counts(results):
@@ -326,7 +326,7 @@ def draw_advantages(table, folder):
         if key != "em"
     }
     rows = [[row[0], *(row[i] for i in columns)] for row in table.rows]
-    label = f"held-out log density of CVB minus that of others, {most} (nats a step)"
+    label = f"held-out log density of CVB minus that of others, {most} (nats per step)"
     panel = Table(["", *columns.values()], rows)
     draw_dots({"": panel}, folder / "series_held_out.png", label, nearly_zero=0.01)
 

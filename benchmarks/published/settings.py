@@ -1,4 +1,4 @@
-"""What every experiment is told, and what all of them do with it."""
+"""What every experiment is given, and what all of them do with it."""
 
 from time import perf_counter
 from typing import NamedTuple

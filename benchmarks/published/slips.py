@@ -1,4 +1,4 @@
-"""Dictionaries with planted slips, and what else a learner may be told about words."""
+"""Dictionaries with planted wrong tags, and what else a learner may know of words."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -13,7 +13,7 @@ MIN_SHARE = 0.01
 
 
 class Noisy(NamedTuple):
-    """Sentences, their gold tags, and dictionaries with planted slips.
+    """Sentences, their gold tags, and dictionaries with planted wrong tags.
 
     `weights` say how often each tag was seen in the whole corpus, `elsewhere` how often outside the
     sentences.
@@ -44,7 +44,7 @@ def with_slips(X, weights, rate, seed):
 
 
 def noisy_text(settings, n, corpus, rate, seed):
-    """The first n sentences of a corpus, with slips in the dictionary of all of it."""
+    """The first n sentences of a corpus, with wrong tags in the dictionary of all of it."""
     bunch = whole(corpus, settings.data_home)
     X, y = bunch.data[:n], bunch.target[:n]
     weights = tag_dictionary_from(bunch.data, bunch.target, weights=True)
@@ -82,7 +82,7 @@ def pruned(weights):
 
 
 def dictionary_for(condition, text):
-    """What a learner is told about words under a condition."""
+    """What a learner knows of words under a condition."""
     if "other text" in condition:
         return text.elsewhere
     weights = text.weights

@@ -19,9 +19,10 @@ from benchmarks.published.tables import Table
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, HDP, VBHMM, GibbsHMM
 from sklearn_cvb.datasets import fetch_alice
+from sklearn_cvb.plotting import algorithm_colours
 
 MODELS = {"VB": VBHMM, "CVB": CVBHMM, "Gibbs": GibbsHMM}
-# The chains have four states or ten; so many are at hand.
+# The chains have four states or ten; this many are at hand.
 MOST = 20
 
 
@@ -250,7 +251,7 @@ def draw(results, folder):
         return
     figure = Figure(figsize=(4.2 * len(parts), 3.4), layout="constrained")
     panels = figure.subplots(1, len(parts), squeeze=False)[0]
-    colours = dict(zip(MODELS, ("#0072b2", "#e69f00", "#cc3311"), strict=True))
+    colours = dict(zip(MODELS, algorithm_colours(MODELS), strict=True))
     for panel, part in zip(panels, parts, strict=True):
         for name, colour in colours.items():
             own = [one for one in results[part]["cells"] if one["model"] == name]

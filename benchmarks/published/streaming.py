@@ -17,6 +17,7 @@ from sklearn_cvb import (
     tag_dictionary_from,
 )
 from sklearn_cvb.datasets import fetch_brown, fetch_mac_morpho
+from sklearn_cvb.plotting import algorithm_colours
 
 FETCHERS = {"brown": fetch_brown, "mac_morpho": fetch_mac_morpho}
 TITLES = {"brown": "Brown", "mac_morpho": "Mac-Morpho"}
@@ -203,9 +204,8 @@ def draw(results, folder):
     figure = Figure(figsize=(10.4, 3.4 * len(names)), layout="constrained")
     panels = figure.subplots(len(names), 2, squeeze=False)
     for name, row in zip(names, panels, strict=True):
-        for colour, (algorithm, found) in zip(
-            ("tab:blue", "tab:green", "tab:red"), found_all[name].items(), strict=True
-        ):
+        colours = algorithm_colours(found_all[name])
+        for colour, (algorithm, found) in zip(colours, found_all[name].items(), strict=True):
             for way, line in (("sweeps", "--"), ("batches", "-")):
                 points = found[way]["curve"]
                 tokens = [point["tokens"] for point in points]

@@ -56,7 +56,7 @@ def truth(rng, n_states=10, n_symbols=50):
 
 @kept_on_disk()
 def walked(steps, symbols, draws, more):
-    """Symbols of a chain of so many draws."""
+    """Symbols of a chain of this many draws."""
     state, found = 0, np.empty(draws.size, np.int32)
     for t in range(draws.size):
         state = min(np.searchsorted(steps[state], draws[t]), steps.shape[1] - 1)
@@ -99,7 +99,7 @@ def model_of(algorithm, data, seed, **settings):
 
 
 def streamed(algorithm, data, seed):
-    """Held-out nats a step and seconds by passes, and of one batch sweep of CVB after the first."""
+    """Held-out nats per step and seconds by passes, and of a batch sweep of CVB after the first."""
     pieces = np.array_split(np.arange(len(data.training)), _PIECES)
     pieces = [[data.training[piece[0] : piece[-1] + 1]] for piece in pieces]
     model = model_of(algorithm, data, seed, step_sizes=StepSizes(total_samples=_PIECES))
@@ -167,7 +167,7 @@ PARTS = {name: partial(compared, name) for name in TITLES} | {"long": one_pass}
 
 
 def tables(results):
-    """Held-out log probability a step, and seconds."""
+    """Held-out log probability per step, and seconds."""
     found, names = {}, [name for name in TITLES if name in results]
     if names:
         rows = [
@@ -180,12 +180,12 @@ def tables(results):
             f"{results[name]['n_symbols']:,} symbols"
             for name in names
         ]
-        title = "Held-out nats a step (standard deviation of three starts); seconds"
+        title = "Held-out nats per step (standard deviation of three starts); seconds"
         found["chains"] = Table(["", "passes or sweeps", *sizes], rows, title)
     if "long" in results:
         rows = [[f"{n:,}", f"{s:.0f}", f"{nats:.3f}"] for n, s, nats in results["long"]["found"]]
         title = "One pass of CVB over a synthetic chain, a million symbols a call"
-        found["long"] = Table(["symbols", "seconds", "held-out nats a step"], rows, title)
+        found["long"] = Table(["symbols", "seconds", "held-out nats per step"], rows, title)
     return found
 
 
@@ -194,24 +194,4 @@ def _cell(one):
 
 
 def draw(results, folder):
-    """Held-out log probability by seconds."""
-    from matplotlib.figure import Figure
-
-    names = [name for name in TITLES if name in results]
-    if not names:
-        return
-    figure = Figure(figsize=(3.0 * len(names) + 1.4, 3.4), layout="constrained")
-    panels = figure.subplots(1, len(names), squeeze=False)[0]
-    for panel, name in zip(panels, names, strict=True):
-        for way, values in results[name]["found"].items():
-            points = [values[key] for key in values if key[-1] != "p"]
-            style = {"color": "tab:red" if way.startswith("C") else "tab:green", "marker": "."}
-            seconds = [point["seconds"] for point in points]
-            nats = [np.mean(point["nats"]) for point in points]
-            panel.plot(seconds, nats, "-" if way.endswith("steps") else "--", label=way, **style)
-        panel.set(xscale="log", title=TITLES[name], xlabel="seconds")
-        panel.grid(alpha=0.3)
-    panels[0].set_ylabel("held-out nats a step")
-    lines = panels[0].get_legend_handles_labels()
-    figure.legend(*lines, loc="outside right upper", frameon=False)
-    figure.savefig(folder / "streams.png", dpi=110)
+    """No pictures."""

@@ -48,7 +48,7 @@ DATA = {"speakers": speakers, "languages": languages}
 
 
 def part(name, settings):
-    """All numbers of sequences by all algorithms: held-out nats a step of three kinds of tables."""
+    """All numbers of sequences, all algorithms: held-out nats per step of three kinds of tables."""
     X, y, emission = DATA[name](settings)
     with_subject = [np.column_stack([x, np.full(len(x), c)]) for x, c in zip(X, y, strict=True)]
     column, cells = X[0].shape[1], []
@@ -69,7 +69,7 @@ def part(name, settings):
 
 
 def scores(algorithm, n_states, column, rows, settings):
-    """Held-out nats a step with one table, with tables apart and with pooled ones."""
+    """Held-out nats per step with one table, with separate tables and with pooled ones."""
     old, old_with, new, new_with = rows
     kind, sampled = MODELS[algorithm], algorithm == "Gibbs"
     if sampled:
@@ -110,7 +110,7 @@ def tables(results):
             rows.append([*shown, one["algorithm"], *means, plus_minus(ahead, 3)])
             before = told
     title = (
-        "What a held-out step is worth (nats), mean of several draws of the training sequences; in "
+        "Held-out nats per step, mean of several draws of the training sequences; in "
         "brackets the standard deviation of the difference"
     )
     return {"subjects": Table(header, rows, title)}

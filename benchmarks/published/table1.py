@@ -7,6 +7,7 @@ without and with weights in the dictionary.
 
 from functools import partial
 
+from benchmarks.published.pictures import draw_beside
 from benchmarks.published.tables import Table, plus_minus, spread
 from benchmarks.published.taggers import (
     CONCENTRATIONS,
@@ -104,7 +105,7 @@ def brown(settings, weights=False):
 
 
 def choice_by_size(settings):
-    """alpha and beta of VB and both CVBs chosen anew at every size, and what they reach."""
+    """alpha and beta of VB and both CVBs chosen again at every size, and what they reach."""
     plan, search = Plan(SWEEPS, 10), SEARCH._replace(folds=1)
     names, sizes = CHOSEN_BY_SIZE, [int(name) for name in ROWS]
     if settings.quick:
@@ -187,7 +188,7 @@ def _concentrations(methods):
 
 
 def _by_size(sizes):
-    """Chosen anew for each size: the pair, and the accuracy."""
+    """Chosen again for each size: the pair, and the accuracy."""
     lines = []
     for n, found in sizes.items():
         cells = [
@@ -236,34 +237,8 @@ def _times(results, names):
 
 def draw(results, folder):
     """Accuracy by size, ours and the paper's."""
-    from matplotlib.figure import Figure
-
     sizes = [name for name in ROWS if name in results]
-    if not sizes:
-        return
-    figure = Figure(figsize=(9.6, 4.4), layout="constrained")
-    panels = figure.subplots(1, 2, sharex=True)
-    for marker, (name, method) in zip("os^DP", METHODS.items(), strict=True):
-        ours = [spread(results[size]["methods"][name]["accuracies"]) for size in sizes]
-        x = [results[size]["text"]["n_sentences"] for size in sizes]
-        _line(panels[0], x, [(100 * o.mean, 100 * o.deviation) for o in ours], method, marker)
-        theirs = [published_accuracies("wsj", int(s), s == WHOLE, 1).get(name) for s in sizes]
-        if all(theirs):
-            _line(panels[1], x, [tuple(cell) for cell in theirs], method, marker)
-        else:
-            panels[1].errorbar([], [])  # keeps the colours of the two panels the same
-    for panel, title in zip(panels, ("ours", "the paper's"), strict=True):
-        panel.set(xscale="log", xlabel="sentences (logarithmic scale)", title=title)
-        panel.set_xticks(x, [f"{n:,}" for n in x], rotation=45)
-        panel.set_xticks([], minor=True)
-        panel.grid(alpha=0.3)
-    panels[0].set_ylabel("token accuracy (%)")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
-    figure.savefig(folder / "table1_accuracy.png", dpi=110)
-
-
-def _line(panel, x, points, method, marker):
-    means, deviations = zip(*points, strict=True)
-    panel.errorbar(
-        x, means, deviations, label=method.title, marker=marker, markersize=4, capsize=2, lw=1.2
-    )
+    if sizes:
+        table = _accuracies(results, sizes)
+        path, label = folder / "table1_accuracy.png", "sentences (logarithmic scale)"
+        draw_beside(table, path, label, logarithmic=True)

@@ -2,8 +2,9 @@
 
 from functools import partial
 
+from benchmarks.published.pictures import draw_beside
 from benchmarks.published.table1 import accuracy
-from benchmarks.published.tables import Table, plus_minus, spread
+from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.taggers import (
     CONCENTRATIONS,
     METHODS,
@@ -16,7 +17,7 @@ from benchmarks.published.taggers import (
 from benchmarks.published.text import described, first_sentences
 from sklearn_cvb.demo.published import published_accuracies
 
-# The paper's dictionary: tags a token, ambiguous tokens in per cent.
+# The paper's dictionary: tags per token, ambiguous tokens in per cent.
 PUBLISHED_AMBIGUITY = {1: (2.3, 54), 2: (7.8, 63), 3: (10.8, 66), 5: (14.9, 71), 10: (20.8, 77)}
 SEARCH = Search((1.0,), CONCENTRATIONS, 4, 25, 50)
 QUICK_SEARCH = Search((1.0,), (0.03, 0.3), 1, 10, 20)
@@ -50,7 +51,7 @@ def tables(results):
 
 def _accuracies(rows):
     titles = [method.title for method in METHODS.values()]
-    header = ["d", "", "tags a token", "ambiguous, %", *titles]
+    header = ["d", "", "tags per token", "ambiguous, %", *titles]
     lines = []
     for min_count, found in rows.items():
         text, methods = found["text"], found["methods"]
@@ -101,25 +102,5 @@ def _concentrations(rows):
 
 def draw(results, folder):
     """Accuracy by d, ours and the paper's."""
-    from matplotlib.figure import Figure
-
-    rows = {int(name): results[name] for name in PARTS if name in results}
-    figure = Figure(figsize=(9.6, 4.2), layout="constrained")
-    panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    for marker, (name, method) in zip("os^DP", METHODS.items(), strict=True):
-        style = {"marker": marker, "markersize": 4, "capsize": 2, "lw": 1.2, "label": method.title}
-        ours = [spread(found["methods"][name]["accuracies"]) for found in rows.values()]
-        points = [(100 * cell.mean, 100 * cell.deviation) for cell in ours]
-        panels[0].errorbar(range(len(rows)), *zip(*points, strict=True), **style)
-        theirs = [published_accuracies("wsj", 1000, False, d).get(name) for d in rows]
-        if all(theirs):
-            panels[1].errorbar(range(len(rows)), *zip(*theirs, strict=True), **style)
-        else:
-            panels[1].errorbar([], [])  # keeps the colours of the two panels the same
-    for panel, title in zip(panels, ("ours", "the paper's"), strict=True):
-        panel.set(xlabel="d (rarer words may take any tag)", title=title)
-        panel.set_xticks(range(len(rows)), [str(d) for d in rows])
-        panel.grid(alpha=0.3)
-    panels[0].set_ylabel("token accuracy (%)")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
-    figure.savefig(folder / "table2_accuracy.png", dpi=110)
+    table = _accuracies({int(name): results[name] for name in PARTS if name in results})
+    draw_beside(table, folder / "table2_accuracy.png", "d (rarer words may take any tag)")

@@ -3,8 +3,12 @@
 import csv
 import io
 import math
+import re
 from statistics import fmean, stdev
 from typing import NamedTuple
+
+# Of all tables that a page shows.
+_MOST_WORDS = 400
 
 
 class Table(NamedTuple):
@@ -55,13 +59,29 @@ def as_text(tables):
 
 
 def write_tables(name, tables, folder):
-    """Write ``NAME_WHAT.csv`` for each table that has rows, and ``NAME.rst``, which shows all."""
+    """Write ``NAME_WHAT.csv`` for each table that has rows, and ``NAME.rst``, which shows them."""
     folder.mkdir(parents=True, exist_ok=True)
-    shown = []
+    written = []
     for what, table in tables.items():
         if table.rows:
             path = folder / f"{name}_{what}.csv"
             path.write_text(comma_separated(table), encoding="utf-8")
-            caption = f".. csv-table:: {table.title}".rstrip()
+            written.append((table.title, path))
+    (folder / f"{name}.rst").write_text(as_page(written), encoding="utf-8")
+
+
+def as_page(written):
+    """Tables (title, path), in order, as many as a reader reads; the others to be fetched."""
+    shown, fetched, n_words = [], [], 0
+    for title, path in written:
+        n_own = len(re.findall(r"[^\s,]+", path.read_text(encoding="utf-8")))
+        if n_words + n_own <= _MOST_WORDS or not shown:
+            n_words += n_own
+            caption = f".. csv-table:: {title}".rstrip()
             shown.append(f"{caption}\n   :file: {path.name}\n   :header-rows: 1\n")
-    (folder / f"{name}.rst").write_text("\n".join(shown), encoding="utf-8")
+        else:
+            what = path.stem.partition("_")[2].replace("_", " ")
+            fetched.append(f":download:`{what} <{path.parent.name}/{path.name}>`")
+    if fetched:
+        shown.append(f"Further tables, as files: {', '.join(fetched)}.\n")
+    return "\n".join(shown)

@@ -76,7 +76,7 @@ def random_sentences(settings, n, seed):
 
 
 def drawn(text, n, seed):
-    """At most so many sentences of a text, drawn without replacement; in order if that is all."""
+    """At most this many sentences of a text, drawn without replacement; in order if that is all."""
     if len(text.X) <= n:
         return text
     which = np.random.default_rng(seed).permutation(len(text.X))[:n]

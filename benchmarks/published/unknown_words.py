@@ -336,30 +336,4 @@ def tables(results):
 
 
 def draw(results, folder):
-    """Unknown words right by tagger, one panel for each corpus."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    corpora = corpora_of(results)
-    rows = merged(results)
-    figure, axes = plt.subplots(
-        1,
-        len(corpora),
-        figsize=(2.4 * len(corpora) + 3.0, 0.22 * len(rows) + 1.0),
-        sharey=True,
-        squeeze=False,
-        layout="constrained",
-    )
-    names = [", ".join(filter(None, key)) for key in rows]
-    for axis, corpus in zip(axes[0], corpora, strict=True):
-        values = [100 * np.mean(row.get((corpus, "unknown"), [np.nan])) for row in rows.values()]
-        colours = ["tab:orange" if key[1] == "form" else "tab:grey" for key in rows]
-        axis.barh(names, np.nan_to_num(values), color=colours)
-        axis.set_title(TITLES[corpus], fontsize=9)
-        axis.set_xlabel("% of unknown words right")
-        axis.tick_params(labelsize=7)
-        axis.invert_yaxis()
-    figure.savefig(folder / "unknown_words_accuracy.png", dpi=120)
-    plt.close(figure)
+    """No pictures."""

@@ -16,6 +16,7 @@ from benchmarks.published.tables import Table, plus_minus
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, HMMClassifier
 from sklearn_cvb.datasets import fetch_japanese_vowels
 from sklearn_cvb.emissions import Gaussian
+from sklearn_cvb.plotting import algorithm_colours
 
 MODELS = {"EM": EMHMM, "VB": VBHMM, "CVB": CVBHMM}
 PEER = "hmmlearn"
@@ -180,12 +181,13 @@ def draw(results, folder):
     covariances = list(dict.fromkeys(cell[1] for cell in test))
     figure, axes = plt.subplots(1, len(covariances), figsize=(8.0, 2.8), sharey=True)
     for axis, covariance in zip(np.atleast_1d(axes), covariances, strict=True):
-        for learner in learners:
+        for learner, colour in zip(learners, algorithm_colours(learners), strict=True):
             own = {c[2]: v for c, v in test.items() if c[:2] == (learner, covariance)}
             kept = {k: [v for v in values if v is not None] for k, values in own.items()}
             kept = {k: 100 * np.array(values) for k, values in kept.items() if values}
             means, spreads = [v.mean() for v in kept.values()], [v.std() for v in kept.values()]
-            axis.errorbar(list(kept), means, spreads, marker="o", ms=3, capsize=2, label=learner)
+            style = {"marker": "o", "ms": 3, "capsize": 2, "color": colour}
+            axis.errorbar(list(kept), means, spreads, label=learner, **style)
         axis.set(title=covariance, xlabel="states", xticks=sorted({c[2] for c in test}))
     np.atleast_1d(axes)[0].set_ylabel("speakers found (%)")
     np.atleast_1d(axes)[-1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)

@@ -20,7 +20,7 @@ from sklearn_cvb.selection import integrated_likelihood
 MEANS = np.array([0.0, 3.0])
 N_SERIES, LENGTH, STAY = 4, 500, 0.95
 NUMBERS = (1, 2, 3, 4, 5, 6)
-# So many states are at hand where the number is learned.
+# This many states are at hand where the number is learned.
 AT_HAND = 8
 TITLES = {
     "right": "none: a hidden Markov model",

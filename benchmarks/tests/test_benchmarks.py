@@ -28,7 +28,7 @@ def _run(*arguments):
 
 
 def _measurement(ratios, **changes):
-    figures = {"ours": [2.0] * len(ratios), "peer": [9.0], "unit": "ns a token", "note": "so so"}
+    figures = {"ours": [2.0] * len(ratios), "peer": [9.0], "unit": "ns per token", "note": "so so"}
     return figures | {"ratios": ratios} | changes
 
 
@@ -72,7 +72,7 @@ def test_quick_row_against_hmmlearn(tmp_path):
         pairs = zip(row["ours"], row["peer"], strict=True)
         assert row["ratios"] == [pytest.approx(b / a) for a, b in pairs]
         assert len(row["ratios"]) == 2
-    assert "45.0 tags a token" in dense["note"]
+    assert "45.0 tags per token" in dense["note"]
     assert "hmmlearn has no dictionary" in dictionary["note"]
 
 
@@ -115,7 +115,7 @@ def test_ratio_is_the_median_of_the_pairs_ratios(monkeypatch):
     assert faster.ratios == [pytest.approx(value) for value in (4, 5, 2.25)]
     assert spread_of(faster.ratios).median == pytest.approx(4)
     assert faster.ours == [pytest.approx(value) for value in (1, 2, 4)]
-    assert faster.note == "as is; 2.5 tags a token; 4 ns on the wall"
+    assert faster.note == "as is; 2.5 tags per token; 4 ns on the wall"
     slower = cases.sweeps_against(Ours(), None, settings, False, peer_tokens=500)
     assert slower.ratios == [pytest.approx(value) for value in (1 / 8, 1 / 10, 4 / 18)]
 
@@ -180,7 +180,7 @@ def test_tables_show_figures_targets_and_notes():
         "left_out": ["one row: left out"],
     }
     page = markdown(results)
-    line = "| 2 ns a token | 9 ns a token | 12.3x (11, 1,400x) | ≥ 12x | ≥ 30x | yes |"
+    line = "| 2 ns per token | 9 ns per token | 12.3x (11, 1,400x) | ≥ 12x | ≥ 30x | yes |"
     assert line.replace("1,400x", "1,400") in page
     assert "some text" in page
     assert "- EM, K=45, against hmmlearn: so so" in page
@@ -188,6 +188,28 @@ def test_tables_show_figures_targets_and_notes():
     sweeps = tables(results)["sweeps"]
     assert [len(row) for row in (sweeps.header, *sweeps.rows)] == [7, 7]
     assert json.loads(json.dumps(results)) == results
+
+
+def test_notes_that_rows_share_are_said_once_and_algorithms_stand_side_by_side():
+    from benchmarks.published.tables import Table
+    from benchmarks.table import by_algorithm, notes
+
+    rows = [{"title": f"row {i}", "note": "100,000 steps of 4"} for i in range(4)]
+    other = {"title": "import", "note": "byte code cached"}
+    assert notes([*rows, other, other | {"note": ""}]) == [
+        "import: byte code cached",
+        "4 rows that are not named here: 100,000 steps of 4",
+    ]
+    assert notes(rows[:3]) == [f"row {i}: 100,000 steps of 4" for i in range(3)]
+    assert notes([]) == []
+    series = [
+        [f"{name}, 8 states, Gamma, one series", "", "", f"{i}x (1, 9)"]
+        for i, name in enumerate(("EM", "VB", "CVB"))
+    ]
+    alone = [["EM, 8 states, Poisson, against hmmlearn", "", "", "7x"], ["Import", "", "", "2x"]]
+    left, beside = by_algorithm(Table(["what", "ours", "peer", "ratio"], [*series, *alone]))
+    assert left.rows == alone
+    assert beside.rows == [["8 states, Gamma, one series", "0x", "1x", "2x"]]
 
 
 def test_page_takes_the_figures_between_its_marks(tmp_path):

@@ -15,7 +15,7 @@ def test_a_fit_reports_its_parts(name, tmp_path, monkeypatch):
     assert found["RssAnon"] > 0
     found = bulk_numbers.fitted(name, tmp_path / "store", 3, 1)
     assert found["tokens"] == 2000
-    assert found["microseconds a step"] == pytest.approx(found["a sweep"] / 2000 * 1e6)
+    assert found["microseconds per step"] == pytest.approx(found["a sweep"] / 2000 * 1e6)
 
 
 def test_series_are_of_the_states_it_says():

@@ -52,7 +52,7 @@ print(f"the list has {share.types:.0%} of the words, {share.tokens:.0%} of their
 # %%
 # ``labels_`` holds the tags of the text, ``predict`` tags new sentences. Words that are not in the
 # list are judged by their form: their last letters, capitals, digits.
-# :class:`~sklearn_cvb.display.TaggedSentence` says what told each tag.
+# :class:`~sklearn_cvb.display.TaggedSentence` says where each tag comes from.
 
 from sklearn_cvb.display import TaggedSentence
 
@@ -62,8 +62,8 @@ TaggedSentence.from_estimator(tagger, X_new[0])
 # The words that matter
 # ---------------------
 #
-# Most errors come from some dozens of frequent words: their lists are too long, or hold a slip.
-# ``words_to_check`` finds them.
+# Most errors come from some dozens of frequent words: their lists are too long, or hold a wrong
+# tag. ``words_to_check`` finds them.
 
 table = tagger.words_to_check(X, 20)
 print(table)
@@ -161,5 +161,5 @@ print(pickle.loads(stored).predict([["she", "can", "fish"]])[0].tolist())
 
 # %%
 # Where to go from here: :doc:`/taggers` is the guide to taggers, :doc:`/published/noise` shows what
-# slips in a word list cost on real text, and the examples of :doc:`/auto_examples/index` show one
-# thing each.
+# wrong tags in a word list cost on real text, and the examples of :doc:`/auto_examples/index` show
+# one thing each.

@@ -82,8 +82,8 @@ for other, log_probability in model.parse([sentence], n_best=2)[0]:
 # each sentence. Here someone says that the telescope of the first sentence is for seeing:
 
 y = ["(S (NP they) (VP (V saw) (NP (Det the) (N duck)) (PP with a telescope)))"] + [None] * 7
-told = CVBPCFG(grammar, random_state=0).fit(X, y)
-print(told.labels_[0])
+bracketed = CVBPCFG(grammar, random_state=0).fit(X, y)
+print(bracketed.labels_[0])
 
 # %%
 # Is it any good?
@@ -147,4 +147,4 @@ for words in drawn:
 # %%
 # Where to go from here: :doc:`/pcfg` is the guide to grammars. Without any rules, see
 # :ref:`sphx_glr_auto_examples_grammars_plot_induce_grammar.py`; with a treebank, :doc:`/latent`;
-# with dependencies in place of phrases, :doc:`/dmv`.
+# with dependencies instead of phrases, :doc:`/dmv`.

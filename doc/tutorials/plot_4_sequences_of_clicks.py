@@ -91,8 +91,8 @@ print(" ".join(f"{page}/{state}" for page, state in zip(test[0], states, strict=
 begun = [["home", "search", "product"], ["product", "photos", "basket"]]
 for clicks, proba in zip(begun, model.predict_next_proba(begun), strict=True):
     best = np.argsort(-proba)[:3]
-    told = ", ".join(f"{model.vocabulary_[i]} {proba[i]:.2f}" for i in best if i < len(pages))
-    print(f"{' '.join(clicks)}: {told}; ends {1 - proba.sum():.2f}")
+    shown = ", ".join(f"{model.vocabulary_[i]} {proba[i]:.2f}" for i in best if i < len(pages))
+    print(f"{' '.join(clicks)}: {shown}; ends {1 - proba.sum():.2f}")
 
 # %%
 # Buyers and others

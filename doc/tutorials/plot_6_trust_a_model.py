@@ -61,13 +61,14 @@ print(f"the same state in {one_to_one_accuracy(model.labels_, other.labels_):.1%
 #
 # Gibbs sampling makes no approximation; it only takes long. Several chains tell whether they have
 # arrived: an R-hat of 1.01 or less, and some hundred effective draws.
-# A count that never changes has no R-hat.
+# A count that never changes has neither.
 
 from sklearn_cvb import GibbsHMM
 
 sampler = GibbsHMM(3, n_init=4, max_iter=2000, update="parameter", **settings).fit(X)
 for name, found in sampler.convergence().items():
-    print(f"{name:12} R-hat {found.r_hat:.3f}, worth {found.effective_sample_size:.0f} draws")
+    size = found.effective_sample_size
+    print(f"{name:12} R-hat {found.r_hat:.3f}, effective sample size {size:.0f}" * (size > 0))
 
 # %%
 # How wide are the intervals?
@@ -78,6 +79,8 @@ for name, found in sampler.convergence().items():
 # they are calibrated, and nearer to those of the sampler (:doc:`/uncertainty`).
 
 vb = relabel(model, match_states(Z, model.labels_))
+from sklearn_cvb.plotting import algorithm_colours
+
 gibbs = relabel(sampler, match_states(Z, sampler.labels_))
 intervals = {
     "VB, mean field": vb.credible_intervals(level=0.9, method="mean field"),
@@ -85,10 +88,11 @@ intervals = {
     "Gibbs": gibbs.credible_intervals(level=0.9),
 }
 fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+colours = algorithm_colours(intervals)
 for shift, (name, found) in enumerate(intervals.items()):
     lower, upper = found.transition
     places = np.arange(9) + 0.2 * shift - 0.2
-    ax.vlines(places, lower.ravel(), upper.ravel(), color=f"C{shift}", lw=3, label=name)
+    ax.vlines(places, lower.ravel(), upper.ravel(), color=colours[shift], lw=3, label=name)
 ax.plot(range(9), transmat.ravel(), "k_", ms=14, label="truth")
 steps = [f"{i}→{j}" for i in range(3) for j in range(3)]
 ax.set_xticks(range(9), labels=steps)
@@ -99,7 +103,7 @@ legend = ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1))
 # Would it draw data like mine?
 # -----------------------------
 #
-# Pick something that the model was not told to match, compute it on the data, and on data that the
+# Pick something that the model was not fitted to, compute it on the data, and on data that the
 # model draws. Here: how often a symbol comes twice in a row.
 
 from sklearn_cvb.metrics import simulated_check

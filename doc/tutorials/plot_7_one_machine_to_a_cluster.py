@@ -41,7 +41,7 @@ print("the same:", threads.objective_ == plain.objective_)
 # ----------------
 #
 # :func:`~sklearn_cvb.write_store` reads batches of sentences, encodes one at a time, and keeps four
-# bytes a word on disk. :func:`~sklearn_cvb.open_store` opens what it wrote, as a
+# bytes per word on disk. :func:`~sklearn_cvb.open_store` opens what it wrote, as a
 # :class:`~sklearn_cvb.CorpusStore`; ``batch_size`` is the number of words in memory at a time.
 
 from pathlib import Path

@@ -95,7 +95,7 @@ scores = [
     for k in numbers
 ]
 for k, score in zip(numbers, scores, strict=True):
-    print(f"{k} states: {score:.2f} nats an hour held out")
+    print(f"{k} states: {score:.2f} nats per hour held out")
 
 # %%
 # What comes next?

@@ -231,7 +231,7 @@ def leave_out_sweep(
 def sum_shares(
     shares: AlignmentShares, pairs: AlignmentPairs, layout: AlignmentLayout
 ) -> np.ndarray:
-    """Counts of all pairs from what each adds, summed anew: updates leave rounding errors."""
+    """Counts of all pairs from what each adds, summed again: updates leave rounding errors."""
     tally = frozen_tally(AlignmentWeights(np.zeros(layout.n_cells), np.zeros(layout.n_rows)))
     _infer_all(pairs, tally, tally.sums, shares, kernels.ADD)
     return tally.sums.cells
@@ -384,7 +384,7 @@ def link_tables_of_init(init: Any, problem: AlignmentProblem) -> list[np.ndarray
         table = np.asarray(table, dtype=np.float64)
         if table.shape != shape:
             raise ValueError(
-                f"init[{i}] has shape {table.shape} in place of {shape}: a row for each target "
+                f"init[{i}] has shape {table.shape} instead of {shape}: a row for each target "
                 "word, a column for each source word and one for none"
             )
         if not (np.isfinite(table).all() and (table >= 0).all()):

@@ -18,7 +18,7 @@ from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.reading.sample_sizes import check_sample
 
-# Words of so many pairs are looked up at a time.
+# Words of this many pairs are looked up at a time.
 _PIECE = 1000
 
 # exp E[log] of what was hardly seen is below float64; where nothing else explains a word, even

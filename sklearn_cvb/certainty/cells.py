@@ -1,4 +1,4 @@
-"""Dirichlet rows and counts of sampled paths of a chain, cell after cell: for calibration."""
+"""Parameters of a chain, and counts of its sampled paths, as one flat array: for calibration."""
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -8,7 +8,7 @@ from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, rows_of, ti
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 
-# Longer sequences are cut in windows of so many tokens: what a chain does there depends little on
+# Longer sequences are cut in windows of this many tokens: what a chain does there depends little on
 # what it does elsewhere, and a covariance takes many units.
 _WINDOW = 50
 

@@ -73,10 +73,8 @@ class NumberPosterior(ChainPosterior):
         """Counts, statistics and prior."""
         return self.counts(), self.learned.prior
 
-    def drawn(
-        self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
-    ) -> NumberWeights:
-        """Parameters of the chain, and of what states emit; scores are made anew from these."""
+    def draw(self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator) -> NumberWeights:
+        """Parameters of the chain, and of what states emit; scores are made again from these."""
         learned = self.learned
         return draw_parameters(counts, prior, learned.layout, learned.extra.numeric.family, rng)
 

@@ -5,10 +5,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing import current_process
 
 from numba.core import event
-
-from sklearn_cvb.messages import shows_lines
 
 # Seconds of a first fit and its prediction with nothing compiled, import apart, by class. Those of
 # the situation that takes longest; ``python -m benchmarks --rows cold`` measures them.
@@ -88,6 +87,17 @@ def announced(say: Callable[[str], None], seconds: int | None) -> Iterator[None]
         return
     with when_compiling(begin):
         yield
+
+
+def shows_lines(verbose: int) -> bool:
+    """Whether lines on the standard error are asked for, or seen on the terminal of a session.
+
+    Workers share the terminal of the process that has started them: they say nothing.
+    """
+    if verbose:
+        return True
+    is_worker = current_process().name != "MainProcess"
+    return sys.stderr is not None and sys.stderr.isatty() and not is_worker
 
 
 @contextmanager

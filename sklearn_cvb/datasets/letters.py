@@ -167,7 +167,7 @@ def read_segmented(path: Folder, description: str = "") -> Bunch:
             continue
         row = line.rstrip("\n").split("\t")
         if len(row) != 3:
-            raise ValueError(f"{path}, line {number}: {len(row)} columns in place of 3")
+            raise ValueError(f"{path}, line {number}: {len(row)} columns instead of 3")
         word, segments, tags = row[0], row[1].split("-"), row[2].split("-")
         if "".join(segments) != word:
             raise ValueError(f"{path}, line {number}: {row[1]!r} does not make up {word!r}")

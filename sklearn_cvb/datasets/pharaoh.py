@@ -64,7 +64,7 @@ def read_pharaoh(lines: Folder | Iterable[str], *, possible: bool = False) -> li
     lines : path-like or iterable of str
         A file (compressed if its name ends in .gz, .bz2 or .xz), or its lines.
     possible : bool, default=False
-        Whether to give the possible links in place of the sure ones.
+        Whether to give the possible links instead of the sure ones.
 
     Returns
     -------

@@ -19,7 +19,7 @@ _GRAMMAR, _WORDS = "pocket_grammar.txt", "pocket_words.txt"
 # Word frequencies fall as 1 / (rank + shift): Zipf's law, flatter at the top of a large class.
 _LARGE_CLASS, _SHIFT, _SHIFT_OF_LARGE = 200, 1, 4
 _LONGEST_SENTENCE = 40
-# Of the words that annotators are known to mistake, one in so many has a wrong tag.
+# Of the words that annotators are known to mistake, one in this many has a wrong tag.
 _SLIPS_ONE_IN = 2000
 _VOWEL = re.compile("[aeiou8]|1[18]($|-)", re.IGNORECASE)
 _SOUNDS_LIKE_CONSONANT = re.compile("one|use|uni[^mn]|euro", re.IGNORECASE)
@@ -49,10 +49,10 @@ def make_pocket_english(
     from parts, and there are numbers: 19,900 words, many of which are in no other dictionary.
     Frequencies within a class fall by Zipf's law, as 1 / (rank + 1), in classes of more than 200
     words as 1 / (rank + 4). Some frequent words have tags in the dictionary that they hardly ever
-    have in the text, as annotators slip ("the" as an adjective). Sentences longer than 40 tokens
-    are drawn again. All words but names and "I" are in lower case. Tags and labels are those of the
-    Penn Treebank. In the dependencies an auxiliary governs its verb, a preposition its noun phrase,
-    a complementizer or relative pronoun its clause.
+    have in the text, as if annotators had erred ("the" as an adjective). Sentences longer than 40
+    tokens are drawn again. All words but names and "I" are in lower case. Tags and labels are those
+    of the Penn Treebank. In the dependencies an auxiliary governs its verb, a preposition its noun
+    phrase, a complementizer or relative pronoun its clause.
 
     Sentences are 16.8 tokens long on average; a token has 1.8 tags in the dictionary, and 44 % of
     the tokens have more than one. The first 1,000 sentences have 4,000 words, two thirds of which

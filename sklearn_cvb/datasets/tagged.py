@@ -32,7 +32,7 @@ def fetch_brown(
     download_if_missing : bool, default=True
         Download the archive (3.3 MB) where it is not found.
     return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def fetch_conll2000(
     download_if_missing : bool, default=True
         Download the archive (0.8 MB) where it is not found.
     return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def fetch_mac_morpho(
     download_if_missing : bool, default=True
         Download the archive (3.0 MB) where it is not found.
     return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def fetch_treebank_tagged(
     download_if_missing : bool, default=True
         Download the archive (1.7 MB) where it is not found.
     return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def fetch_wsj(
     download_if_missing : bool, default=True
         Download the archives (2.5 MB) where they are not found.
     return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------

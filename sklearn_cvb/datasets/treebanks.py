@@ -86,7 +86,7 @@ def fetch_dependency_treebank(
     download_if_missing : bool, default=True
         Download the archive (0.5 MB) where it is not found.
     return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def fetch_conll2007(
     download_if_missing : bool, default=True
         Download the archive (1.2 MB) where it is not found.
     return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------

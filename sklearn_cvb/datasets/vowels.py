@@ -23,7 +23,7 @@ def fetch_japanese_vowels(*, data_home: Folder | None = None, return_X_y: bool =
         ``JapaneseVowels_TEST.ts`` are looked for in its folder ``japanese_vowels``, then in itself.
         They are never downloaded: the archive of time series classification has them.
     return_X_y : bool, default=False
-        Return ``(X_train, y_train, X_test, y_test)`` in place of a Bunch.
+        Return ``(X_train, y_train, X_test, y_test)`` instead of a Bunch.
 
     Returns
     -------

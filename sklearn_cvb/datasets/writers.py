@@ -28,7 +28,7 @@ def write_conllu(
     Parameters
     ----------
     path : str or path-like
-        The file, which is written anew in UTF-8, compressed if its name ends in .gz, .bz2 or .xz.
+        The file, which is written again in UTF-8, compressed if its name ends in .gz, .bz2 or .xz.
     sentences : list of list
         Words, or pairs (word, tag).
     tags : list of list, default=None
@@ -94,7 +94,7 @@ def write_word_tag(
     Parameters
     ----------
     path : str or path-like
-        The file, which is written anew in UTF-8, compressed if its name ends in .gz, .bz2 or .xz.
+        The file, which is written again in UTF-8, compressed if its name ends in .gz, .bz2 or .xz.
     sentences : list of list
         Words, or pairs (word, tag).
     tags : list of list, default=None

@@ -35,7 +35,7 @@ def fetch_xl_wa(
         ``SKLEARN_CVB_DATA``, else ``sklearn_cvb`` inside scikit-learn's data home. The files are
         never downloaded.
     return_X_y : bool, default=False
-        Return ``(data, target)`` in place of a Bunch.
+        Return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def read_aligned(path: Folder, *, lowercase: bool = False) -> Bunch:
     for number, line in text_lines(path):
         columns = line.rstrip("\r\n").split("\t")
         if not 2 <= len(columns) <= 3:
-            raise ValueError(f"{path}, line {number}: {len(columns)} columns in place of 2 or 3")
+            raise ValueError(f"{path}, line {number}: {len(columns)} columns instead of 2 or 3")
         text = [column.lower() for column in columns[:2]] if lowercase else columns[:2]
         source, target = (sentence.split() for sentence in text)
         if not source or not target:

@@ -57,7 +57,7 @@ def command_line() -> argparse.ArgumentParser:
         "a pocket English grammar)",
     )
     add("--data-home", help="folder of the named corpora; they are downloaded where missing")
-    add("--sentences", type=_positive, help="learn from the first so many (default: all)")
+    add("--sentences", type=_positive, help="learn from the first this many (default: all)")
     add(
         "--min-count",
         type=_positive,

@@ -155,5 +155,5 @@ def advice_on_tags(tags: Iterable[Any]) -> tuple[str, ...]:
     return (
         'the tags are those of Universal Dependencies: arc_weights="ud" says which of them take '
         "children and which do not, and finds 73 % of the heads of short Swedish sentences, where "
-        "a model that is told nothing finds 43",
+        "a model without them finds 43",
     )

@@ -163,7 +163,7 @@ def leave_out_sweep(
 def sum_shares(
     shares: DependencyShares, sentences: DependencySentences, layout: DependencyLayout
 ) -> np.ndarray:
-    """Counts of all sentences from what each adds, summed anew: updates leave rounding errors."""
+    """Counts of all sentences from what each adds, summed again: updates leave rounding errors."""
     tally = frozen_tally(np.zeros(layout.n_cells))
     # No sentence is to be inferred, so that shares are added, and that is all.
     done, work = np.zeros(len(sentences.starts) - 1), workspace_for(1)
@@ -282,7 +282,7 @@ def cell_uses(
 
 
 def _stop_decisions(tokens: np.ndarray, n_children: np.ndarray, n_types: int) -> np.ndarray:
-    """How often tokens with so many children on either side stop and go on, by tag."""
+    """How often tokens with this many children on either side stop and go on, by tag."""
     choice = np.zeros((n_types, 2, 2, 2))
     for side in range(2):
         some = n_children[:, side]

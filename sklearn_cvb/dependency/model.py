@@ -224,7 +224,7 @@ def _counts_of_probabilities(
 ) -> np.ndarray:
     """Probabilities without mixtures as counts for other valences: sums are means over arcs.
 
-    There are so many expected arcs by head, side and valence.
+    There are this many expected arcs by head, side and valence.
     """
     attach = parts.attach if parts.attach.ndim == 4 else parts.attach[:, :, None]
     attach = attach * (n_arcs + _NO_ARC)[..., None]

@@ -20,7 +20,8 @@ from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, KnownWords
 from sklearn_cvb.settings import ArcWeights, GammaPrior, Valence
 
-# A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
+# A fit holds this many tables of all cells at a time; from this many gigabytes on a warning says
+# so.
 _TABLES, _MANY_GIGABYTES = 10, 1.0
 # Starts that the seed decides.
 RANDOM_STARTS = ("uniform", "random")

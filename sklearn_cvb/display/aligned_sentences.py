@@ -162,7 +162,7 @@ def _posteriors(links: Any, sizes: tuple[int, int]) -> np.ndarray:
     if isinstance(links, np.ndarray) and links.ndim == 2 and links.dtype.kind == "f":
         if links.shape != (m, n + 1):
             raise ValueError(
-                f"links has shape {links.shape} in place of {(m, n + 1)}: a row for each target "
+                f"links has shape {links.shape} instead of {(m, n + 1)}: a row for each target "
                 "word, a column for each source word and one for none"
             )
         if not ((links >= 0) & (links <= 1 + 1e-6)).all():

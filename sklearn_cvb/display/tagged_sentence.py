@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_cvb.display.svg import page_of
+from sklearn_cvb.display.svg import html_page
 from sklearn_cvb.display.tagged_words import (
     SOURCES,
     TaggedWord,
@@ -24,14 +24,14 @@ from sklearn_cvb.reading.corpus import is_missing
 
 
 class TaggedSentence:
-    """A tagged sentence to look at: which tags the dictionary told, which are guesses, and errors.
+    """A tagged sentence to look at: which tags the dictionary has, which are guesses, and errors.
 
     A notebook shows tags below words; ``print`` shows words and tags side by side. `from_estimator`
     tags a sentence by a fitted tagger and says what the tagger knew of each word. What colours
-    tell is told by marks, too, and a legend explains those that occur:
+    say is said by marks, too, and a legend explains those that occur:
 
     ======  ==========================================================================
-    mark    what told the tag
+    mark    where the tag comes from
     ======  ==========================================================================
     (none)  the dictionary, which lists no other tag
     ``⁺``   the dictionary, which lists several
@@ -53,8 +53,8 @@ class TaggedSentence:
         The true tags. Where they differ they stand in brackets, in a notebook below the tag, which
         is dashed. Tokens whose true tag is None are left out of the count.
     sources : sequence of str or None, default=None
-        What told each tag: "dictionary", "ambiguous", "seen", "form", "open" (see `tag_sources` of
-        the taggers), "label", or None.
+        Where each tag comes from: "dictionary", "ambiguous", "seen", "form", "open" (see
+        `tag_sources` of the taggers), "label", or None.
     dropped : dict, default=None
         The tags that words have lost, as in `dropped_tags_` of the taggers.
     probabilities : sequence of float, default=None
@@ -237,7 +237,7 @@ class TaggedSentence:
         >>> TaggedSentence(["they", "duck"], ["PRP", "VB"]).to_html()[:15]
         '<!DOCTYPE html>'
         """
-        return page_of(self._repr_html_(), " ".join(word.word for word in self.words))
+        return html_page(self._repr_html_(), " ".join(word.word for word in self.words))
 
     def __str__(self) -> str:
         return self.to_text()

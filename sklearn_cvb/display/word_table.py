@@ -237,7 +237,7 @@ def _new_tags(
     ]
     return [
         f"{path} has {len(new)} tags that were not there before: {', '.join(some)}; each becomes "
-        "a tag of its own: correct the file where it is a slip"
+        "a tag of its own: correct the file where it is misspelt"
     ]
 
 

@@ -251,7 +251,7 @@ class CategoricalFamily(Family):
     def point_from(self, parameters: dict[str, Any]) -> np.ndarray:
         name, tables = "category_probabilities", _probability_tables(parameters)
         if len(tables) != self.n_columns:
-            raise InvalidParameterError(f"{name} must hold {self.n_columns} tables, one a column")
+            raise InvalidParameterError(f"{name} must hold {self.n_columns} tables, one per column")
         found = [
             table_in({name: table}, name, (self.n_states, size))
             for table, size in zip(tables, self.sizes.tolist(), strict=True)
@@ -273,7 +273,7 @@ class Bernoulli(Emission):
     Parameters
     ----------
     ones_prior, zeros_prior : float or None, default=None
-        Beta prior of each probability: as if so many ones and zeros had been seen in each state
+        Beta prior of each probability: as if this many ones and zeros had been seen in each state
         and column. None for 1 and 1.
     floor : float, default=1e-6
         EM keeps probabilities this far from 0 and 1.

@@ -258,7 +258,7 @@ class Emission(SiteLink):
         return 0
 
     def categorical(self, names: list[Any]) -> list[Any]:
-        """The columns, of frames with these names, whose values may be labels in place of codes."""
+        """The columns, of frames with these names, whose values may be labels instead of codes."""
         return []
 
     def numbered(self, names: list[Any] | None) -> "Emission":
@@ -395,7 +395,7 @@ def refuse_where(wrong: np.ndarray, table: np.ndarray, why: str) -> None:
 
 def values_and_mask(table: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """Values, 0 where missing, and a mask of those observed; None where all are."""
-    # Kernels would be compiled anew for columns one after the other, as frames have them.
+    # Kernels would be compiled again for columns one after the other, as frames have them.
     table = np.ascontiguousarray(table, dtype=np.float64)
     missing = np.isnan(table)
     if not missing.any():

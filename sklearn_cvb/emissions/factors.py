@@ -37,7 +37,7 @@ _FEW_TERMS, _MANY_TERMS = (1000, 8), (200, 16)
 _USUAL_DEGREES = 4.0
 # Factors are integrated by the trapezoid rule in their logarithm, whose error falls exponentially
 # with the number of nodes: steps of this share of the integrand's width, and ends that leave no
-# digit, for values up to so many scales from the location.
+# digit, for values up to this many scales from the location.
 _STEP, _NO_DIGIT, _FARTHEST = 0.5, 37.0, 1e3
 # Steps whose factors are integrated together.
 _BLOCK = 1024

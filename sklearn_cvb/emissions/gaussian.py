@@ -38,7 +38,7 @@ class Gaussian(Emission):
     mean_prior : array-like of shape (n_columns,) or None, default=None
         Expected mean of a state; None for the mean of the data.
     mean_precision_prior : float or None, default=None
-        As if the mean had been seen so many times in each state; None for 0.01.
+        As if the mean had been seen this many times in each state; None for 0.01.
     degrees_of_freedom_prior : float or None, default=None
         Of the Wishart (or Gamma) distribution of precisions, above n_columns - 1; None for
         n_columns + 2, and 3 where columns are independent.

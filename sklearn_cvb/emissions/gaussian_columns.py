@@ -83,7 +83,8 @@ class GaussianFamily(Family):
         # Steps, sums and sums of squares of each column; or steps, sums and sums of products.
         self.n_statistics: int = 1 + n + n * (n + 1) // 2 if self.has_matrices else 3 * n
         self.is_shared = is_shared
-        # Of precisions: over columns in each state, or over states (tied); one a state (spherical).
+        # Of precisions: over columns in each state, or over states (tied); one per state
+        # (spherical).
         n_precisions = n * (n + 1) // 2 if self.has_matrices else (1 if is_shared else n)
         n_tables = 1 if self.has_matrices and is_shared else n_states
         self.n_parameters: int = n_states * n + n_tables * n_precisions
@@ -171,7 +172,7 @@ class ColumnStudentScores(NamedTuple):
     def _fill_from_products(
         self, values: np.ndarray, units: np.ndarray, exponents: np.ndarray, out: np.ndarray
     ) -> None:
-        """A log of four columns' product in place of four logs."""
+        """A log of four columns' product instead of four logs."""
         inverses, products, n = 1.0 / self.squares, np.empty_like(out), values.shape[1]
         exponents = np.ascontiguousarray(exponents)
         out[:] = 0.0

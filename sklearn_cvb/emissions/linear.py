@@ -51,7 +51,7 @@ from sklearn_cvb.emissions.gaussian_matrices import (
 from sklearn_cvb.kernels.emission import parabolas, second_moments
 from sklearn_cvb.kernels.special import bit_buffer, log_of
 
-# A start tries so many random clusters, and sorts so many steps so many times.
+# A start tries this many random clusters, and sorts this many steps this many times.
 _TRIALS, _SWEEPS = 5, 10
 # EM learns no slope along what varies less than this, in standard units.
 _CONSTANT = 1e-10

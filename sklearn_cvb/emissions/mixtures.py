@@ -48,8 +48,8 @@ class Mixture(Emission):
     n_components : int, default=2
         Components of each state.
     weight_prior : float or None, default=None
-        Dirichlet prior of the components' probabilities, as if so many steps had been seen in each;
-        None for 1, and no prior in EM.
+        Dirichlet prior of the components' probabilities, as if this many steps had been seen in
+        each; None for 1, and no prior in EM.
 
     Notes
     -----
@@ -103,7 +103,7 @@ class ZeroInflated(Emission):
         What the column is besides, such as ``Poisson()``. Where that is no count, as with
         ``Gamma(shape=2.0)``, all zeros come from elsewhere.
     weight_prior : float or None, default=None
-        Beta prior of the probability of a zero from elsewhere, as if so many steps of either kind
+        Beta prior of the probability of a zero from elsewhere, as if this many steps of either kind
         had been seen; None for 1, and no prior in EM.
 
     Notes
@@ -514,7 +514,7 @@ class MixtureFamily(Family):
         told = list(parameters.get("mixture", ()))
         n_shown = sum(family.n_statistics > 0 for family in self.families)
         if len(told) != n_shown:
-            raise InvalidParameterError(f"mixture must hold {n_shown} dicts, one a component")
+            raise InvalidParameterError(f"mixture must hold {n_shown} dicts, one per component")
         parts = tuple(
             point_from_user(
                 family, {name.removesuffix("_"): v for name, v in told.pop(0).items()}, one

@@ -40,8 +40,8 @@ class Poisson(Emission):
     shape_prior : float or None, default=None
         Shape of the Gamma prior of each rate; None for 1.
     rate_prior : float or None, default=None
-        Its rate, as if so many steps had been seen in each state; None for ``shape_prior`` divided
-        by each column's mean, so that the prior expects that mean.
+        Its rate, as if this many steps had been seen in each state; None for ``shape_prior``
+        divided by each column's mean, so that the prior expects that mean.
 
     Notes
     -----

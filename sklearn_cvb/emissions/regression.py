@@ -76,7 +76,7 @@ class Regression(LinearEmission):
         The columns that depend on them; None for all others. Where all are named, frames may have
         others, which are not read.
     coefficient_precision_prior : float or None, default=None
-        As if each intercept and slope had been seen to be 0 so many times in each state, in units
+        As if each intercept and slope had been seen to be 0 this many times in each state, in units
         of the columns' means and standard deviations; None for 0.01.
     degrees_of_freedom_prior : float or None, default=None
         Of the Wishart distribution of the outputs' precisions, above n_outputs - 1; None for
@@ -182,7 +182,7 @@ class AutoRegressive(LinearEmission):
     order : int, default=1
         How many steps back.
     coefficient_precision_prior : float or None, default=None
-        As if each intercept and slope had been seen to be 0 so many times in each state, in units
+        As if each intercept and slope had been seen to be 0 this many times in each state, in units
         of the columns' means and standard deviations; None for 0.01.
     degrees_of_freedom_prior : float or None, default=None
         Of the Wishart distribution of precisions, above n_columns - 1; None for n_columns + 2.

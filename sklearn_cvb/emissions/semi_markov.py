@@ -66,7 +66,7 @@ class SemiMarkovScores(NamedTuple):
         self.emission.fill(observations, units, out)
 
     def log_durations(self, n_units: int) -> np.ndarray:
-        """Log probabilities of durations 1..L under each of so many units, (n_units, K, L).
+        """Log probabilities of durations 1..L under each of this many units, (n_units, K, L).
 
         Endless states last for L steps, and are entered again.
         """
@@ -183,7 +183,7 @@ class SemiMarkovFamily(MixedFamily):
         return self.family.marginals(self._split(statistics)[0])
 
     def n_free_durations(self, longest_sequence: int) -> int:
-        """How many parameters of durations sequences of at most so many steps can move."""
+        """How many parameters of durations sequences of at most this many steps can move."""
         each = min(len(self.lengths.values), longest_sequence) - 1
         if not self._is_table:
             each = self.law.n_parameters // self.n_states

@@ -131,8 +131,7 @@ class CVBAlignmentHMM(AlignmentFields, LeaveOneOutSweepFields, PairFields, Align
         Link posteriors of the training pairs, in the form that `predict_proba` gives, float32: the
         last Q(a_i), each from the counts of all other pairs.
     history_ : ndarray of shape (n_iter_,)
-        Mean log normaliser per target word of every sweep (nats): a monitor, not a bound; it may
-        fall.
+        Leave-one-out score of every sweep while counts move (nats per target word): it may fall.
     loo_score_ : float
         Mean over target words of log p(f_i | expected counts of all other pairs), nats. A pseudo
         leave-one-out score: the other pairs' posteriors have seen f_i, so it is optimistic.

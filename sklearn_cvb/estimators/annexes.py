@@ -3,10 +3,9 @@
 from contextlib import nullcontext
 from typing import Any
 
-from sklearn_cvb.compilation.announcement import announced_fit
+from sklearn_cvb.compilation.announcement import announced_fit, shows_lines
 from sklearn_cvb.estimators.summaries import Summaries
 from sklearn_cvb.faces.translations import HmmlearnNames
-from sklearn_cvb.messages import shows_lines
 from sklearn_cvb.scale.saving import Checkpoints
 
 

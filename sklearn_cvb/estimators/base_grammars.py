@@ -57,12 +57,12 @@ class RuleFields(Parameters):
         p(binary | A) p(B | A, left) p(C | A, right). Independent children cost a K-th, so that K =
         `n_components` may be in the hundreds (Liu et al. 2023). Then ``rules_`` has, for each
         symbol A, a left part ``A.left`` and a right part ``A.right``, with rules A -> A.left
-        A.right, A.left -> B and A.right -> C in place of all A -> B C; trees do not show them.
+        A.right, A.left -> B and A.right -> C instead of all A -> B C; trees do not show them.
     alpha : float, "auto", GammaPrior, dict or array-like of shape (n_rules,)
         Concentration of the Dirichlet prior of the rules of each symbol, 1e-10 to 1e10. A dict has
         one value per symbol, an array one per rule, in the order of ``rules_.rules``. "auto", or
         the prior of the concentration, learns one value while fitting (one step of Wang and Blunsom
-        2013, HMM, eq. 29, a sweep, from sweep 20 on).
+        2013, HMM, eq. 29, per sweep, from sweep 20 on).
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ Fitted = tuple[BaseAlignmentHMM, BaseAlignmentHMM]
 def fit_agreeing(estimator: Any, X: Any, *, n_rounds: int = 5) -> Fitted:
     """Fit a model of either direction, both of which begin where the two agree.
 
-    Both models sweep once from `init` of the estimator. Then, in each round, both begin anew from
+    Both models sweep once from `init` of the estimator. Then, in each round, both begin again from
     the products of both directions' link posteriors and sweep once; after the last round they
     sweep as often as the estimator says. So each stays a model of its own direction.
 

@@ -34,7 +34,7 @@ class RestartTask(NamedTuple):
 
 
 class FitTask:
-    """A fit that is to be told of, whose subtasks are its restarts.
+    """A fit to be reported, whose subtasks are its restarts.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ class FitTask:
         self._context: Any = None
 
     def begin(self, n_restarts: int) -> None:
-        """A fit of so many restarts begins."""
+        """A fit of this many restarts begins."""
         self._context = self._given["estimator"]._init_callback_context(
             max_subtasks=n_restarts, sequential_subtasks=False
         )
         self._context.call_on_fit_task_begin(**self._given)
 
     def begin_restart(self, index: int, max_iter: int) -> RestartTask:
-        """A restart of at most so many sweeps; it begins."""
+        """A restart of at most this many sweeps; it begins."""
         task = self._context.subcontext("restart", task_id=index, max_subtasks=max_iter)
         task.call_on_fit_task_begin(**self._given)
         return RestartTask(task, self._given, self._attributes_of)

@@ -26,7 +26,7 @@ from sklearn_cvb.learning.learned import FitOutcome, Learned, Reading
 from sklearn_cvb.reading.validation import Interval
 from sklearn_cvb.scale.pcfg import GrammarOnWorkers
 from sklearn_cvb.streams.grammar_stream import GrammarStream
-from sklearn_cvb.streams.grammars import GrammarInBatches, StepwiseUpdate
+from sklearn_cvb.streams.grammars import GrammarInBatches, StepwiseUpdateFields
 from sklearn_cvb.streams.stepwise import StepwiseEM, StepwisePace
 
 
@@ -34,7 +34,7 @@ class PCFG(Annexes, GrammarOnWorkers, BasePCFG):
     """What `BasePCFG` does, and what hangs above the line."""
 
 
-class EMPCFG(RuleFields, StepwiseUpdate, GrammarInBatches, SweepFields, SentenceFields, PCFG):
+class EMPCFG(RuleFields, StepwiseUpdateFields, GrammarInBatches, SweepFields, SentenceFields, PCFG):
     """Context-free grammar learned by expectation-maximisation (inside-outside).
 
     Not with many rules for few sentences: without a prior new sentences may have probability 0.

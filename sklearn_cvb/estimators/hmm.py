@@ -206,7 +206,7 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
     Not where time counts: a fit takes about ten times as long as one of `CVBHMM`, and a single
     chain says little of how far it has come (see `convergence`).
 
-    With `update="token"` a sweep draws the state of each token anew, given those of all others:
+    With `update="token"` a sweep draws the state of each token again, given those of all others:
     from left to right where all tokens have equally many allowed states, else within every few
     thousand tokens those with two states first, then those with three, and so on. Any fixed order
     leaves the posterior invariant.

@@ -26,7 +26,7 @@ except ImportError:  # scikit-learn before 1.9, or a later one that has moved th
 
         @property
         def set_callbacks(self) -> Any:
-            """What asks whether it is there finds nothing; who calls it is told why."""
+            """What asks whether it is there finds nothing; a call says why."""
             raise AttributeError(
                 f"{type(self).__name__} has no callbacks with scikit-learn {sklearn.__version__}: "
                 "they came with 1.9"

@@ -360,7 +360,7 @@ def _refined_clusters(
             break
         shares = np.bincount(clusters, minlength=n_clusters) / len(X)
         scores = np.stack([one.score_samples(X) for one in models], axis=1) + np.log(shares)
-        # A cluster that nothing is left of begins anew at the sequence that is explained worst.
+        # A cluster that nothing is left of begins again at the sequence that is explained worst.
         better = _without_empty_clusters(
             scores.argmax(axis=1), np.argsort(scores.max(axis=1)), n_clusters
         )

@@ -296,7 +296,7 @@ class LeaveOneOutSweepFields(SweepFields):
     objective_ : float
         `loo_score_`.
     history_ : ndarray of shape (n_iter_,)
-        Mean log normaliser per token of every sweep (nats): a monitor, not a bound; it may fall.
+        Leave-one-out score of every sweep while counts move (nats per token): it may fall.
     """
 
 

@@ -30,10 +30,10 @@ class VersionedPickle(SiteLink):
         if is_fitted and saved_by != version.__version__:
             raise ValueError(
                 f"this {type(self).__name__} was saved by sklearn_cvb {saved_by}, and this is "
-                f"{version.__version__}: fit it anew"
+                f"{version.__version__}: fit it again"
             )
         # Arrays from a memory map may only be read: numba takes them for another type and would
-        # compile kernels anew, and a warm start changes them in place.
+        # compile kernels again, and a warm start changes them in place.
         private = {name: _writable(value) for name, value in state.items() if name[0] == "_"}
         if isinstance(private.get("_learned"), LearnedFields):
             private["_learned"] = Learned(*private["_learned"])

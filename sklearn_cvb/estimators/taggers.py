@@ -1,4 +1,4 @@
-"""Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
+"""Taggers: hidden Markov models whose states are tags, given by a dictionary and by labels."""
 
 from sklearn_cvb.estimators.base_taggers import BaseHMMTagger, tagger_kind
 from sklearn_cvb.estimators.hmm import CVBHMM, EMHMM, VBHMM, GibbsHMM

@@ -137,7 +137,7 @@ class CVBLatentPCFG(SubtypeFields, LeaveOneOutSweepFields, TreeFields, LatentPCF
     counts_ : LatentPCFGCounts
         Expected counts under the last posteriors.
     history_ : ndarray of shape (n_iter_,)
-        Mean log normaliser per token of every sweep (nats): a monitor, not a bound; it may fall.
+        Leave-one-out score of every sweep while counts move (nats per token): it may fall.
         With update="token" that of a pass over the trees after the sweep.
     loo_score_ : float
         Mean over tokens of log p(tree i | expected counts of all other trees), nats. A pseudo

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn_cvb.reading.corpus import as_list, samples_of, short_repr, tokens_of
 from sklearn_cvb.reading.saved_values import SavesAttributes
 
-# NLTK needs a second for so many rules, and half a gigabyte.
+# NLTK needs a second for this many rules, and half a gigabyte.
 MOST_RULES = 2**18
 # The terminal that stands for every word outside the vocabulary.
 UNKNOWN = "<unk>"

@@ -115,7 +115,7 @@ def tally_of(
     """Counts and prior as a sweep changes them; the counts given stay whole."""
     totals, prior_totals = layout.totals(counts), layout.totals(prior)
     fallback = prior if fallback is None else fallback
-    # Counts of no sentences at all come as integers, for which kernels would be compiled anew.
+    # Counts of no sentences at all come as integers, for which kernels would be compiled again.
     counts = counts.astype(np.float64)
     return TreeTally(counts, totals, np.ones(1), prior, prior_totals, layout.lhs, fallback)
 

@@ -40,11 +40,11 @@ from sklearn_cvb.reading.corpus import Corpus, KnownWords, Sequences, Vocabulary
 from sklearn_cvb.reading.sample_sizes import check_sample
 from sklearn_cvb.reading.trees import refuse_deep_tree, refuse_other_leaves, spans_of
 
-# Tables pay where there are so many binary rules, as between eight symbols.
+# Tables pay where there are this many binary rules, as between eight symbols.
 FEWEST_RULES = 8**3
-# A forest may take so many edges (100 MB).
+# A forest may take this many edges (100 MB).
 MOST_EDGES = 2**23
-# And so many where the sentences are inferred only once.
+# And this many where the sentences are inferred only once.
 MOST_EDGES_ONCE = 2**18
 
 
@@ -102,7 +102,7 @@ class GrammarOptions(NamedTuple):
     """Parameters of a grammar, checked; to read for a fitted one takes the words alone."""
 
     words: KnownWords = KnownWords(None, "smooth")
-    grammar: Any = None  # None: all rules over so many symbols
+    grammar: Any = None  # None: all rules over this many symbols
     n_components: int = 2
     rules: str = "full"
     alpha: Any = 0.1
@@ -136,7 +136,7 @@ def lay_out(
 
 
 def full_layout(options: GrammarOptions, types: list[Any]) -> tuple[Vocabulary, GrammarLayout]:
-    """A vocabulary of these words, and all rules of so many symbols over them."""
+    """A vocabulary of these words, and all rules of this many symbols over them."""
     terminals = types if options.words.handle_unknown == "error" else [*types, UNKNOWN]
     is_independent = options.rules == "independent"
     build = Grammar.independent if is_independent else Grammar.full
@@ -182,7 +182,7 @@ class _BinaryRules:
 def layout_of(
     grammar: Grammar, index: dict[Any, Any], n_shown: int | None = None, *, is_given: bool = True
 ) -> GrammarLayout:
-    """A grammar laid out over words with these codes, of which trees show so many symbols."""
+    """A grammar laid out over words with these codes, of which trees show this many symbols."""
     parts, n_words = _BinaryRules(grammar), len(index)
     codes = index if UNKNOWN in index else {**index, UNKNOWN: n_words}
     multiword: dict[tuple[Any, ...], int] = {}

@@ -12,7 +12,7 @@ their names. `MultinomialHMM` and `GMMHMM` are missing: ``EMHMM(emission=Multino
 
 These classes are no estimators in scikit-learn's sense, and not all of its `check_estimator` holds:
 `lengths` stands where `y` does, so that searches, cross-validation and pipelines cannot use them.
-Those take `VBHMM` and `CVBHMM`, which also give restarts, posteriors in place of point estimates,
+Those take `VBHMM` and `CVBHMM`, which also give restarts, posteriors instead of point estimates,
 credible intervals, forecasts, filtering, topologies, learned concentrations, the number of states
 that is needed, batches and Dask.
 """

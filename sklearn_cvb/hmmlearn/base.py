@@ -1,4 +1,7 @@
-"""Base of hmmlearn's classes: parameters, X with `lengths`, the monitor of a fit, predictions."""
+"""What faces have in common: classes of ours that look and behave like those of hmmlearn.
+
+Parameters, X with `lengths`, the monitor of a fit, predictions.
+"""
 
 import logging
 import sys
@@ -53,7 +56,7 @@ class ConvergenceMonitor:
     tol : float
         A fit has converged when a step gains less than this (nats in all).
     n_iter : int
-        Or after so many steps.
+        Or after this many steps.
     verbose : bool
         Whether each step is printed to the standard error.
 
@@ -134,7 +137,7 @@ class Face(SiteLink):
     _letters: ClassVar[dict[str, tuple[str, ...]]]
     _draw_emissions: ClassVar[Any]
     _draw: ClassVar[Any]
-    _first: ClassVar[Any]
+    _starting_parameters: ClassVar[Any]
     _learn: ClassVar[Any]
     _emission: ClassVar[Any]
     _has_own_monitor: ClassVar[bool] = False
@@ -191,7 +194,7 @@ class Face(SiteLink):
         if not self._has_own_monitor:
             self.__dict__.pop("_monitor", None)
         self.monitor_._reset()
-        hmm = EMHMM(self.n_components, emission=self._to_fit(), init=self._first())
+        hmm = EMHMM(self.n_components, emission=self._to_fit(), init=self._starting_parameters())
         with announced_fit(hmm, 0):
             self._learn(hmm._model(hmm._read(sequences, None)))
         return self

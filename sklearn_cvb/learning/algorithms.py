@@ -26,8 +26,8 @@ class Algorithm(Generic[ModelT]):
     # The protocol of models that it learns, and functions of it that a model may lack.
     requires: type = Resumable
     optional: tuple[str, ...] = ()
-    # Whether the history sums over tokens.
-    is_total = True
+    # What the history says of a sweep, as plots name it.
+    title_of_history = "objective (nats)"
     # Whether a restart ends before its last sweep at all.
     stops = True
     # Whether no sweep lowers what the history says.
@@ -123,6 +123,7 @@ class EM(BatchAlgorithm):
     """Expectation-maximisation: the mode of the parameters."""
 
     optional: tuple[str, ...] = ("average", "leave_out", "absence")
+    title_of_history = "log-likelihood + log prior (nats)"
 
     def m_step(self, model: Learnable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """The mode, and minus its log prior density."""
@@ -134,6 +135,7 @@ class VB(BatchAlgorithm):
 
     optional: tuple[str, ...] = ("maximise", "leave_out", "absence")
     averages = True
+    title_of_history = "lower bound (nats)"
     name_of_objective = "lower_bound_"
 
     def m_step(self, model: Learnable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
@@ -146,7 +148,7 @@ class CVB(Algorithm[Learnable]):
 
     requires = Learnable
     optional: tuple[str, ...] = ("maximise", "average", "infer")
-    is_total = False
+    title_of_history = "leave-one-out score (nats per token)"
     name_of_objective = "loo_score_"
 
     def start(self, model: Learnable, rng: np.random.Generator, seed: Any = None) -> State:
@@ -156,7 +158,7 @@ class CVB(Algorithm[Learnable]):
     def sweep(
         self, state: State, model: Learnable, rng: np.random.Generator
     ) -> tuple[State, float]:
-        """The value is the mean log normaliser per token: a monitor."""
+        """The value is the leave-one-out score per token while counts move."""
         hyper = next_hyper(model, state, dirichlet.fixed_point, lambda: model.absence(state.shares))
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
         n_observed, n_sweeps = model.n_observed, state.n_sweeps + 1

@@ -1,7 +1,7 @@
 """Convergence: half of the sweeps moved no expected counts, and no disturbed copy comes higher.
 
 An objective that stands still says little: where it is flat, labels go on changing. What is
-compared are expected counts, after so many sweeps and after half as many. Each is a sum over
+compared are expected counts, now and after half as many sweeps. Each is a sum over
 tokens, so that half of what they differ by is the share of the tokens that have moved: the total
 variation between the posteriors of a token, on average, as far as these do not change places. A fit
 on a saddle does not move either. So a copy of it is disturbed once before it is called done. Where
@@ -22,8 +22,8 @@ from sklearn_cvb.learning.model import Fit, Resumable, State, map_arrays
 _FIRST = 10
 # Before that it ends where nothing moves at all: all states are known.
 _NOTHING = 1e-12
-# A copy's distance counts after so many sweeps; where it has to come back it must be on its way
-# after so many; and it has so many at most.
+# A copy's distance counts after this many sweeps; where it has to come back it must be on its way
+# after this many; and it has this many at most.
 _SETTLED, _ON_ITS_WAY, _SWEEPS_OF_COPY = 2, 20, 100
 # Nats by which a copy is higher at once; in its last sweep anything beyond rounding counts, as
 # some saddles are left slowly.

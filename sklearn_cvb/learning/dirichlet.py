@@ -26,10 +26,10 @@ SMALLEST, LARGEST = 1e-10, 1e10
 # and draws are what the row was given. Products of a few such numbers stay finite.
 FIXED_MASS = 2.0**100
 
-# A row whose Gamma draws sum to less has lost digits, and is drawn anew in log space.
+# A row whose Gamma draws sum to less has lost digits, and is drawn again in log space.
 _SMALLEST_TOTAL = 1e-250
 
-# From so many cells on, those with equal counts share the work.
+# From this many cells on, those with equal counts share the work.
 _MANY = 1000
 
 # Learned concentrations start here and rest while the posteriors are still those of the start.
@@ -292,7 +292,7 @@ def draw_rows(
     if temperature == 1.0:
         draws = rng.standard_gamma(parameters)
         totals = np.bincount(rows, draws, len(rest)) + rng.standard_gamma(rest)
-        # A draw's direction does not depend on its sum: none is preferred by drawing anew.
+        # A draw's direction does not depend on its sum: none is preferred by drawing again.
         if totals.min() > _SMALLEST_TOTAL:
             return draws / totals[rows]
     logs = _log_gamma_draws(parameters / temperature, rng)

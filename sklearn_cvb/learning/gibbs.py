@@ -68,12 +68,13 @@ class Gibbs(Algorithm[Samplable]):
     n_burn_in : int or None
         Sweeps before samples are kept; None for half, or with annealing all but the last tenth.
     thin : int
-        Keep every so many samples.
+        Keep one sample in this many.
     temperatures : tuple (first, last) or None
         Linear over all sweeps; None for 1 throughout.
     """
 
     requires = Samplable
+    title_of_history = "log joint probability (nats)"
     stops = False
 
     def __init__(
@@ -104,7 +105,7 @@ class Gibbs(Algorithm[Samplable]):
         n_planned, n_sweeps = state.work.n_planned, state.n_sweeps
         temperature = self.temperature(n_sweeps, n_planned)
         # A state that is left without tokens while weights are drawn early soon has no weight, and
-        # none begins anew: under equal weights a chain finds its states sooner.
+        # none begins again: under equal weights a chain finds its states sooner.
         rests = n_sweeps < self.first_kept(n_planned) * 3 // 4
         hyper = model.draw_hyper(state, dirichlet.fixed_point, None if rests else rng)
         prior = state.prior if hyper is state.hyper else model.prior(hyper)

@@ -137,7 +137,7 @@ class LearnedFields(NamedTuple):
 class Learned(LearnedFields):
     """A learned model: the only private fitted attribute, which all predictions read.
 
-    Whoever reads it once has one fit, also while another thread fits the estimator anew.
+    Whoever reads it once has one fit, also while another thread fits the estimator again.
 
     Attributes
     ----------

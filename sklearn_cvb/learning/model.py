@@ -180,7 +180,7 @@ class Resumable(Protocol):
         """The last state of a restart, without what sweeps need where none `goes_on` from it."""
 
     def compact(self, state: State) -> State:
-        """The state as a checkpoint saves it: without what `restore` makes anew from the data."""
+        """The state as a checkpoint saves it: without what `restore` makes again from the data."""
 
     def restore(self, state: State) -> State:
         """The whole state again, of one that `compact` has made smaller."""

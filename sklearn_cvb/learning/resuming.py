@@ -120,5 +120,5 @@ def _previous_fit(job: FitJob[ModelT]) -> Fit | None:
         return None
     before = job.previous_fit
     state = job.algorithm.adapt_state(before.state, job.algorithm.model_of(job.model, before.state))
-    # Sweeps are counted anew.
+    # Sweeps are counted again.
     return None if state is None else Fit(state, [], False, rng_state=before.rng_state)

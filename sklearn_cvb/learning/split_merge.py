@@ -46,7 +46,7 @@ class SplitMerge(Algorithm[Splittable]):
     """Another algorithm, for a model whose layout changes between sweeps by a plan.
 
     The layout of now is in the state: whatever the inner algorithm does, it does to the model under
-    that layout, and after a change it starts anew from the seed that the change leaves.
+    that layout, and after a change it starts again from the seed that the change leaves.
     """
 
     requires = Splittable
@@ -55,10 +55,9 @@ class SplitMerge(Algorithm[Splittable]):
         self.inner: Algorithm[Learnable] = inner
         self.plan: SplitMergePlan = plan
         self.optional = inner.optional
-        self.is_total, self.stops = inner.is_total, inner.stops
-        self.never_falls = inner.never_falls
-        self.averages, self.keeps_work = inner.averages, inner.keeps_work
-        self.name_of_objective = inner.name_of_objective
+        self.stops, self.title_of_history = inner.stops, inner.title_of_history
+        self.never_falls, self.averages = inner.never_falls, inner.averages
+        self.keeps_work, self.name_of_objective = inner.keeps_work, inner.name_of_objective
 
     def start(self, model: Splittable, rng: np.random.Generator, seed: Any = None) -> State:
         """The start of the inner algorithm."""

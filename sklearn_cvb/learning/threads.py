@@ -11,7 +11,7 @@ from joblib import effective_n_jobs
 
 
 def even_pieces(starts: np.ndarray, n_tokens: int) -> list[tuple[int, int]]:
-    """Ranges of sequences with about so many tokens each, in order.
+    """Ranges of sequences with about this many tokens each, in order.
 
     Parameters
     ----------

@@ -27,10 +27,10 @@ class Callbacks(Protocol):
     """Callbacks of a fit, opened by its caller."""
 
     def begin(self, n_restarts: int) -> None:
-        """A fit of so many restarts begins."""
+        """A fit of this many restarts begins."""
 
     def begin_restart(self, index: int, max_iter: int) -> RestartCallbacks:
-        """A restart of at most so many sweeps begins: its callbacks."""
+        """A restart of at most this many sweeps begins: its callbacks."""
 
 
 class Watcher:
@@ -85,7 +85,7 @@ class Interrupted(Exception):
 
 @contextmanager
 def ctrl_c_waits() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C waits for the end of what is in this context, which is told; a second one does not.
+    """Ctrl-C waits for the end of what is in this context; a second one does not.
 
     Only the main thread hears it, and another handler than Python's own is left alone.
     """

@@ -24,7 +24,7 @@ def r_hat(chains: ArrayLike) -> float:
     Returns
     -------
     float
-        NaN with fewer than 4 draws a chain, where a draw is not finite or where all are equal.
+        NaN with fewer than 4 draws per chain, where a draw is not finite or where all are equal.
 
     References
     ----------

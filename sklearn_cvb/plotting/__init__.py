@@ -1,5 +1,6 @@
 """Plots of fits, states, residuals and scores. Matplotlib is imported when one is called."""
 
+from sklearn_cvb.plotting.axes import algorithm_colours
 from sklearn_cvb.plotting.curves import plot_accuracy, plot_components, plot_history, plot_restarts
 from sklearn_cvb.plotting.matrices import (
     hinton,
@@ -16,6 +17,7 @@ from sklearn_cvb.plotting.series import (
 )
 
 __all__ = [
+    "algorithm_colours",
     "hinton",
     "plot_accuracy",
     "plot_components",

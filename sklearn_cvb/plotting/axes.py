@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +15,16 @@ if TYPE_CHECKING:
 
 # Inches: new figures are as wide as a column of text, so that letters have one size in all.
 WIDTH = 6.4
-# So many letters of tick labels fit an inch.
+# What names an algorithm, first match first, and its colour in all pictures.
+_ALGORITHMS = (
+    ("Viterbi EM", "tab:pink"),
+    ("CVB token", "tab:green"),
+    ("CVB", "tab:red"),
+    ("VB", "tab:orange"),
+    ("Gibbs|Hastings", "tab:purple"),
+    ("EM|ML|MAP", "tab:blue"),
+)
+# This many letters of tick labels fit an inch.
 _LETTERS_PER_INCH = 11
 # Shares below half a per cent have no number in a table.
 _SMALLEST_SHARE = 0.005
@@ -52,6 +63,49 @@ def state_colour(state: int) -> Any:
     import matplotlib as mpl
 
     return mpl.colormaps["tab20"](2 * state % 20 + state // 10 % 2)
+
+
+def algorithm_colours(names: Iterable[str]) -> list[Any]:
+    """Colours of curves by the algorithms that their names contain, the same in all pictures.
+
+    A second and a third curve of one algorithm are lighter and darker.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Such as "EM", "CVB sequence", "VB, alpha 1" or "GibbsHMM".
+
+    Returns
+    -------
+    list of color
+        One for each name. Names of no algorithm get colours that no algorithm has, or those of
+        Matplotlib if all are such.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.plotting import algorithm_colours
+    >>> algorithm_colours(["EM", "CVB", "hmmlearn"])
+    ['tab:blue', 'tab:red', 'tab:brown']
+    """
+    names = list(names)
+    own = [next((c for what, c in _ALGORITHMS if re.search(what, name)), None) for name in names]
+    if not any(own):
+        return [f"C{i}" for i in range(len(names))]
+    others = itertools.cycle(("tab:brown", "tab:olive", "tab:cyan", "tab:grey"))
+    found: list[Any] = []
+    for i, colour in enumerate(own):
+        found.append(next(others) if colour is None else _shade(colour, own[:i].count(colour)))
+    return found
+
+
+def _shade(colour: str, n_before: int) -> Any:
+    """A colour as it is, halfway to white, then darker."""
+    from matplotlib.colors import to_rgb
+
+    if n_before == 0:
+        return colour
+    end, share = ((1.0, 0.5), (0.0, 0.4))[(n_before - 1) % 2]
+    return tuple(share * end + (1.0 - share) * part for part in to_rgb(colour))
 
 
 def state_name(state: int, labels: Sequence[Any] | Mapping[int, Any] | None) -> str:

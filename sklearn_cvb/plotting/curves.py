@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sklearn_cvb.plotting.axes import axes_or_new, legend_beside, panels
+from sklearn_cvb.plotting.axes import algorithm_colours, axes_or_new, legend_beside, panels
 from sklearn_cvb.reading.corpus import short_repr
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def plot_accuracy(curves: Mapping[str, Any], ax: Axes | None = None) -> Axes:
 
     See Also
     --------
-    plot_history : Objective by sweep of a fitted estimator.
+    plot_history : What a fitted estimator reported after each sweep.
 
     Examples
     --------
@@ -47,11 +47,13 @@ def plot_accuracy(curves: Mapping[str, Any], ax: Axes | None = None) -> Axes:
     ['EM', 'VB']
     """
     ax = axes_or_new(ax)
+    colours = algorithm_colours(curves)
     for index, (name, (sweeps, accuracies)) in enumerate(curves.items()):
         ax.plot(
             sweeps,
             100 * np.asarray(accuracies, dtype=float),
             label=name,
+            color=colours[index],
             marker=_MARKERS[index % len(_MARKERS)],
             markersize=3.5,
             linewidth=1.2,
@@ -72,7 +74,8 @@ def plot_history(estimator: Any, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     estimator : fitted estimator
-        With `history_`: the objective of EM, VB and Gibbs, the monitor of CVB.
+        With `history_`: log-likelihood (EM), lower bound (VB), leave-one-out score (CVB) or log
+        joint probability (Gibbs), as the axis says.
     ax : matplotlib.axes.Axes, default=None
         Where to draw; None for new axes.
 
@@ -106,7 +109,8 @@ def plot_history(estimator: Any, ax: Axes | None = None) -> Axes:
     check_is_fitted(estimator, "history_")
     ax = axes_or_new(ax)
     history = np.asarray(estimator.history_, dtype=float)
-    ax.plot(np.arange(1, len(history) + 1), history, linewidth=1.2)
+    (colour,) = algorithm_colours([type(estimator).__name__])
+    ax.plot(np.arange(1, len(history) + 1), history, linewidth=1.2, color=colour)
     _describe_sweeps(ax, estimator)
     return ax
 
@@ -150,12 +154,13 @@ def plot_restarts(estimator: Any, ax: Axes | None = None) -> Axes:
     # The first of the others stands for all of them in the legend.
     labels = dict.fromkeys(others, "_nolegend_") | dict.fromkeys(others[:1], "other restarts")
     labels[best] = f"kept: restart {best}"
+    (colour,) = algorithm_colours([type(estimator).__name__])
     for index in [*others, best]:
         history = np.asarray(estimator.restart_histories_[index], dtype=float)
         ax.plot(
             np.arange(1, len(history) + 1),
             history,
-            color="C0" if index == best else "0.6",
+            color=colour if index == best else "0.6",
             linewidth=1.8 if index == best else 0.9,
             marker="o",
             markersize=4,
@@ -212,8 +217,7 @@ def plot_components(selection: ComponentSelection, axes: Any = None) -> np.ndarr
 
 def _describe_sweeps(ax: Axes, estimator: Any) -> None:
     ax.xaxis.get_major_locator().set_params(integer=True)
-    is_total = estimator._algorithm().is_total
     ax.set_xlabel("sweeps")
-    ax.set_ylabel("objective (nats)" if is_total else "mean log normaliser (nats per token)")
+    ax.set_ylabel(estimator._algorithm().title_of_history)
     ax.set_title(type(estimator).__name__)
     ax.grid(alpha=0.3)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _POSITIVE, _NEGATIVE = "#1f4e8c", "#c0392b"
 # The largest value fills this much of its cell's side.
 _LARGEST_SIDE = 0.95
-# A graph of more states than these, or of more than these with so many arrows each, cannot be read:
-# a table is drawn.
+# A graph of more states than these, or of more than these with this many arrows each, cannot be
+# read: a table is drawn.
 _FEW_STATES, _MOST_STATES, _MOST_ARROWS = 5, 12, 1.5
 # In units of the circle on which the states stand, smaller where they are many; widths in points.
 _NODE_RADIUS, _NODE_SHARE = 0.16, 1.2

@@ -33,7 +33,7 @@ def plot_residuals(residuals: ArrayLike, *, n_lags: int = 20, names: Any = None)
     residuals : array-like or DataFrame of shape (length,) or (length, n_columns)
         Such as ``model.pseudo_residuals([series], given="past")[0]``; NaN is left out.
     n_lags : int, default=20
-        Autocorrelations of so many steps.
+        Autocorrelations of this many steps.
     names : sequence of str or None, default=None
         Of the columns, such as ``series.columns``; None for those of a frame, else numbers where
         there are several.

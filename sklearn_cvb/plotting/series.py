@@ -38,7 +38,7 @@ def plot_states(
     states : array-like of shape (length,), int
         The state of each step, such as ``model.predict([series])[0]``.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw, all columns in line styles of their own; None for new axes, one a column.
+        Where to draw, all columns in line styles of their own; None for new axes, one per column.
     labels : sequence or dict, default=None
         The name of each state; None for its number.
 
@@ -243,8 +243,8 @@ def plot_forecast(
     Returns
     -------
     matplotlib.axes.Axes
-        The fan has bands that hold 50 % and 80 % of the drawn continuations, and the lines of
-        `lower`, `mean` and `upper`; the legend names the level of these.
+        The fan has bands that hold 50 %, 80 % and `level` of the drawn continuations, and the line
+        of `mean`.
 
     Examples
     --------
@@ -270,16 +270,15 @@ def plot_forecast(
     ahead = steps[-1] + pace * np.arange(1, n_steps + 1)
     ax.plot(steps[begin:], table[begin:, column], color="black", lw=1.2)
     drawn = forecast.samples[index, :, :, column]
-    for share, alpha in ((80, 0.25), (50, 0.4)):
-        low, high = np.percentile(drawn, [50 - share / 2, 50 + share / 2], axis=0)
-        ax.fill_between(ahead, low, high, color="C0", alpha=alpha, lw=0, label=f"{share} %")
+    bands = {s: np.percentile(drawn, [50 - s / 2, 50 + s / 2], axis=0) for s in (80.0, 50.0)}
+    bands[100 * forecast.level] = np.array([forecast.lower, forecast.upper])[:, index, :, column]
+    for share, (low, high) in sorted(bands.items(), reverse=True):
+        ax.fill_between(ahead, low, high, color="C0", alpha=0.22, lw=0, label=f"{share:g} %")
     ax.plot(ahead, forecast.mean[index, :, column], color="C0", lw=1.5, label="mean")
-    for ends, label in ((forecast.lower, f"{100 * forecast.level:g} %"), (forecast.upper, None)):
-        ax.plot(ahead, ends[index, :, column], color="C0", lw=0.8, ls="--", label=label)
     ax.axvline(steps[-1] + pace / 2, color="grey", lw=0.8, ls=":")
     _describe_steps(ax, steps)
     ax.set(title="What comes next", ylabel=names[column])
-    legend_beside(ax, title="of what is drawn")
+    legend_beside(ax, title="share of draws")
     return ax
 
 

@@ -119,7 +119,7 @@ def without_padding(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lengths, steps <= lengths[:, None]
 
 
-# So many numbers tell measurements from symbols, and so large a share of them differs.
+# This many numbers tell measurements from symbols, and so large a share of them differs.
 _MEASUREMENTS, _DIFFERENT = 20, 0.9
 
 

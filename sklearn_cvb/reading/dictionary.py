@@ -297,7 +297,7 @@ class OverruledLabels(NamedTuple):
         )
 
     def _of_other_tags(self) -> str:
-        """What is to be said of labels that may be slips, or of another set of tags."""
+        """What is to be said of labels that may be misspelt, or of another set of tags."""
         labels = [self.labels[t] for t in self.tokens.tolist()]
         others = Counter(label for label in labels if label not in self.known)
         if not others:
@@ -333,15 +333,15 @@ def tag_dictionary_from(
     min_count : int, default=1
         Words seen fewer than this many times in `count_in` may take any tag.
     min_share : float, default=0.0
-        Drop the tags that make up less than this share of a word's tagged occurrences. Annotation
-        slips are legal tags otherwise, and learners move whole words to them; 0.005 to 0.02 helps
-        on noisy text. The most frequent tag always stays.
+        Drop the tags that make up less than this share of a word's tagged occurrences. Errors
+        of annotation are legal tags otherwise, and learners move whole words to them; 0.005 to
+        0.02 helps on noisy text. The most frequent tag always stays.
     count_in : list of list, default=None
         Raw sentences in which occurrences are counted; None for `sentences` themselves.
     weights : bool, default=True
         Say how often each tag was seen: a tagger then starts from these shares and holds on to
-        them (`TagDictionary`, its `weight`), so that a slip does not win a whole word. If False,
-        tags alone are listed, as word lists have them.
+        them (`TagDictionary`, its `weight`), so that a wrong tag does not win a whole word.
+        If False, tags alone are listed, as word lists have them.
 
     Returns
     -------

@@ -13,7 +13,7 @@ from sklearn_cvb.reading.corpus import as_list, is_missing, names_of_columns
 
 # Of fewer rows, columns of mixed symbols may be of one kind each by chance.
 _FEW_ROWS = 4
-# A handful of columns and so many rows for each look like a log.
+# A handful of columns and this many rows for each look like a log.
 _HANDFUL, _ROWS_FOR_EACH = 5, 10
 _KINDS = {
     "text": (str, bytes),

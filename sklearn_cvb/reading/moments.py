@@ -51,7 +51,7 @@ def moments_with_labels(series: Series) -> Moments:
 
 
 def moments_of_rows(rows: Callable[[int, int], np.ndarray], n_steps: int) -> Moments:
-    """Of so many steps, of which ``rows(begin, end)`` gives some."""
+    """Of this many steps, of which ``rows(begin, end)`` gives some."""
     begins = range(0, max(1, n_steps), _BLOCK)
     return reduce(merged, (_of_block(rows(i, min(i + _BLOCK, n_steps)), i) for i in begins))
 

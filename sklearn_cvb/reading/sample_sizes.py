@@ -13,7 +13,7 @@ from sklearn_cvb.reading.validation import check_counts, warn
 MANY_STEPS = 3e11
 # Less is never asked for in vain; more than this share of what is free is refused.
 _LITTLE, _MOST = 1e8, 0.8
-# So many draws in a row may be too long.
+# This many draws in a row may be too long.
 _LARGEST_FAILURES = 1000
 
 _Drawn = TypeVar("_Drawn")
@@ -51,7 +51,7 @@ def check_sample(sample: str, words: str, n_bytes: float, n_steps: float) -> Non
 def drawn_within(
     draw: Callable[[], _Drawn | None], n_samples: int, longest: int, what: str, advice: str
 ) -> list[_Drawn]:
-    """So many draws that are not too long."""
+    """This many draws that are not too long."""
     check_counts(n_samples=n_samples, longest=longest)
     found: list[_Drawn] = []
     failures = 0

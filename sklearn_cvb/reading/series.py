@@ -375,7 +375,7 @@ def with_asked_columns(
 
 
 def _asked_columns(sample: Any, asked: list[Any]) -> Any:
-    """The columns of a frame that are asked for; all where it lacks one, which is told later."""
+    """The columns of a frame that are asked for; all where it lacks one."""
     names = names_of_columns(sample) if hasattr(sample, "columns") else []
     own = [name for name in names if name in asked]
     if len(own) == len(names) or sorted(own) != sorted(asked):

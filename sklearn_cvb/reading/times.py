@@ -13,13 +13,13 @@ from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading.events import columns_of
 from sklearn_cvb.reading.series import SamplesOfKnownColumns
 
-# Steps of fewer rows tell of no usual one; a hole is longer than so many of these.
+# Steps of fewer rows tell of no usual one; a hole is longer than this many of these.
 _FEW, _HOLE = 8, 10
 # Steps have a usual one if those of the middle half are alike, up to this factor.
 _ALIKE = 2.0
-# So many holes that are as long as each other, up to a fifth, are nights or other breaks.
+# This many holes that are as long as each other, up to a fifth, are nights or other breaks.
 _BREAKS, _AS_LONG = 3, 0.2
-# With so many days of the week, the others are weekends.
+# With this many days of the week, the others are weekends.
 _WORKDAYS = 5
 _SECOND, _DAY = np.timedelta64(1, "s"), np.timedelta64(1, "D")
 # What has no index, and no columns with names.

@@ -15,7 +15,7 @@ import numpy as np
 NEARLY_NONE = 0.05
 # Fewer tokens, none of which is known, may be what is new in a short text.
 FEWEST = 3
-# So many different ones tell how the others are written.
+# This many different ones tell how the others are written.
 _LOOKED_AT = 1000
 
 _SEPARATORS = re.compile(r"[\s_./:-]+")
@@ -119,8 +119,8 @@ def caution_of_unknown(
 ) -> list[str]:
     """What is to be said where none or nearly none of the tokens is `known`; usually nothing.
 
-    Where fewer than 1 in 20 are, it is told if most would be if they were read in another way, or
-    if they are numbers where names are known, or the reverse; without such a cause from `fewest`
+    Where fewer than 1 in 20 are, a message comes if most would be if they were read in another way,
+    or if they are numbers where names are known, or the reverse; without such a cause from `fewest`
     tokens on.
     """
     tokens, uses, n_tokens = unknown

@@ -65,7 +65,7 @@ _BETWEEN_KNOWN, _BLANK = re.compile(r"\s*[;/]\s*|\s+"), re.compile(r"\s+")
 _JOINED = re.compile(r"(?<=\w)([+&](?=\w)|:(?=\d+$))")
 # A name such as "proper noun" comes at least so often.
 _OFTEN = 3
-# Among so many lines a first one with a tag of its own may be a header.
+# Among this many lines a first one with a tag of its own may be a header.
 _MANY = 10
 
 
@@ -85,7 +85,7 @@ class _Row(NamedTuple):
 def read_dictionary(
     source: Any, *, columns: Sequence[Any] | None = None, separator: str | None = None
 ) -> dict[Any, tuple[Any, ...]]:
-    """Read a word list: a word and its tags a line, or a line for each pair of word and tag.
+    """Read a word list: a word and its tags per line, or a line for each pair of word and tag.
 
     Files have tabs, semicolons or commas between their columns, with or without a header. The tags
     of all lines of a word come together. Words may hold blanks. Blank lines are skipped.

@@ -36,7 +36,7 @@ def save(
     metadata: Mapping[str, Any],
     name: str = "checkpoint",
 ) -> None:
-    """Save arrays and metadata in place of what was saved there before.
+    """Save arrays and metadata instead of what was saved there before.
 
     Whatever happens on the way, ``kill -9`` and power cuts included, `load` finds either what was
     saved before or what is saved now.

@@ -32,12 +32,12 @@ from sklearn_cvb.settings import Checkpoint
 _FREE = ("max_iter", "tol", "n_jobs", "verbose", "checkpoint", "warm_start")
 # What `secrets.token_hex(4)` gives, as a regular expression and as a pattern of files.
 _FIT_NAME = "[0-9a-f]" * 8
-# Where seconds are counted, so many times what the last save took pass before the next.
+# Where seconds are counted, this many times what the last save took pass before the next.
 _REST = 20
 
 
 class SavingInterval(NamedTuple):
-    """How often a restart is saved: after so many sweeps, or seconds; the other is None."""
+    """How often a restart is saved: after this many sweeps, or seconds; the other is None."""
 
     sweeps: int | None
     seconds: float | None
@@ -195,7 +195,7 @@ class FitCheckpoint(FitSaver):
     def _write(self, index: int, fit: Fit) -> None:
         arrays, tree = pack(fit)
         metadata = {"fit": tree, "owner": self._owner(self._fit_name, index)}
-        checkpoint.save(self.folder, arrays, metadata, _name(self._fit_name, index))
+        checkpoint.save(self.folder, arrays, metadata, _restart_name(self._fit_name, index))
         with self._index_lock:
             if not self._has_index:
                 self._write_index(finished=False)
@@ -238,7 +238,7 @@ class FitCheckpoint(FitSaver):
 
     def _restart(self, fit_name: str, index: int) -> Fit | None:
         """A restart as it was saved; None where none was."""
-        name = _name(fit_name, index)
+        name = _restart_name(fit_name, index)
         path = checkpoint.path_of(self.folder, name)
         try:
             arrays, metadata = checkpoint.load(self.folder, name)
@@ -268,7 +268,7 @@ def open_checkpoint(
 ) -> Iterator[FitCheckpoint]:
     """A checkpoint that is open while a fit runs; no other fit may use its folder meanwhile."""
     saved = FitCheckpoint(job, where, name, identity)
-    with _exclusive(saved.folder):
+    with _lock_folder(saved.folder):
         yield saved
 
 
@@ -323,12 +323,12 @@ def _unreadable(path: Path, why: object) -> ValueError:
     )
 
 
-def _name(fit_name: str, index: int) -> str:
+def _restart_name(fit_name: str, index: int) -> str:
     return f"{fit_name}-restart-{index}"
 
 
 @contextmanager
-def _exclusive(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     """Hold a folder against other fits; the lock goes with the process, however it ends."""
     with checkpoint.errors_with_path(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,13 +1,13 @@
 """Sharded models: a corpus in parts, each a model of its own under the parameters of the whole.
 
-Shards may be in this process, on the disk or on other machines: a `Source` knows where. Each is a
-model of its own units, laid out under the cells of all. The leader of a fit sends weights (EM, VB)
-or counts (collapsed variational Bayes) and gets expected counts, added in the order of the shards,
-so that sums do not depend on where or when a shard was asked.
+Shards may be in this process, on the disk or on other machines: a `ShardSource` knows where. Each
+is a model of its own units, laid out under the cells of all. The leader of a fit sends weights (EM,
+VB) or counts (collapsed variational Bayes) and gets expected counts, added in the order of the
+shards, so that sums do not depend on where or when a shard was asked.
 
 In a round of collapsed variational Bayes a shard sweeps through its own units from the counts of
 all: its own changes count at once, those of others a round later (Newman et al. 2009, of samplers).
-A shard that was lost and made anew has no shares: it infers them once under the counts of all, its
+A shard that was lost and made again has no shares: it infers them once under the counts of all, its
 own lost ones among them; the sum of counts is right again after it.
 """
 
@@ -28,7 +28,7 @@ class PartIndex(NamedTuple):
 
 
 def part_indices(sizes: Sequence[int]) -> list[PartIndex]:
-    """The indices of shards with so many units."""
+    """The indices of shards with this many units."""
     firsts = np.cumsum([0, *sizes]).tolist()
     return [PartIndex(number, first) for number, first in enumerate(firsts[:-1])]
 
@@ -85,7 +85,7 @@ class SweepSettings(NamedTuple):
     hyper: Any
 
 
-class Source(Protocol):
+class ShardSource(Protocol):
     """The shards of a fit, wherever they are."""
 
     def ask(self, name: str, *arguments: Any) -> PartResult:
@@ -93,7 +93,7 @@ class Source(Protocol):
         ...
 
 
-class LocalParts:
+class LocalShards:
     """Shards in this process, asked one after the other."""
 
     def __init__(self, shards: Sequence["Shard"]) -> None:
@@ -240,7 +240,7 @@ class Shard:
         return seed
 
     def _shares_after(self, shares: Any, n_sweeps: int) -> Any:
-        """New shares, numbered as those after so many sweeps."""
+        """New shares, numbered as those after this many sweeps."""
         return shares
 
     def _absence(self, shares: Any) -> Any:
@@ -248,14 +248,14 @@ class Shard:
         return self.model.absence(shares)
 
 
-class InParts:
+class ProblemInParts:
     """A problem whose units are in shards: their summaries, and the source that asks them."""
 
     is_in_parts = True
 
-    def __init__(self, summaries: list[PartSummary], source: Source) -> None:
+    def __init__(self, summaries: list[PartSummary], source: ShardSource) -> None:
         self.summaries: list[PartSummary] = summaries
-        self.source: Source = source
+        self.source: ShardSource = source
         self.n_sequences: int = sum(one.n_sequences for one in summaries)
         self.n_tokens: int = sum(one.n_tokens for one in summaries)
         self.n_runs: int = 0
@@ -267,7 +267,7 @@ class InParts:
 
     def forget_shards(self) -> None:
         """Let go of the shards, and keep what identifies the data."""
-        self.source = LocalParts([])
+        self.source = LocalShards([])
 
     def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
         """Numbers of tokens and sequences without those that are unexplained."""
@@ -289,7 +289,7 @@ class Round(NamedTuple):
 class ShardedModel(Model):
     """A model of units in shards, all of which are asked; their answers are added up.
 
-    A base class before a family's model, whose `problem` (`InParts`) has the `source` of the
+    A base class before a family's model, whose `problem` (`ProblemInParts`) has the `source` of the
     shards, their `summaries`, and a number for each restart (`next_run`).
     """
 

@@ -55,7 +55,7 @@ class _UnsupportedToken(Exception):
     """A token that no store holds."""
 
 
-class _Codes(dict[Any, Any]):
+class _CodeOfType(dict[Any, Any]):
     """Types and their codes, in the order in which they are first met; -1 is a missing one."""
 
     def __missing__(self, token: Any) -> int:
@@ -83,9 +83,9 @@ def write_store(
 ) -> CorpusStore:
     """Encode a corpus a batch at a time into a folder of memory-mapped files.
 
-    Four bytes a token and eight a sequence on the disk; in memory one batch and the vocabulary. The
-    folder is written beside its place, as ``folder.unfinished``, and renamed at the end: what was
-    broken off is never taken for a store.
+    Four bytes per token and eight per sequence on the disk; in memory one batch and the vocabulary.
+    The folder is written beside its place, as ``folder.unfinished``, and renamed at the end: what
+    was broken off is never taken for a store.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def write_store(
     >>> folder.cleanup()
     """
     symbols = None if vocabulary is None else _symbols_of(vocabulary)
-    begin = partial(_Writer, vocabulary=symbols, with_tags=tagged or tag_column is not None)
+    begin = partial(_SymbolWriter, vocabulary=symbols, with_tags=tagged or tag_column is not None)
     read = batches_of(batches, SourceFormat(column, tag_column, reader, tagged))
     return write_files(Path(folder), overwrite, begin, read)
 
@@ -193,11 +193,11 @@ class Writer(Protocol):
         """Close all files, also those of a broken-off write."""
 
 
-class _Writer:
+class _SymbolWriter:
     """The files of a store of symbols that is being written."""
 
     def __init__(self, folder: Path, vocabulary: list[Any] | None, with_tags: bool) -> None:
-        self._folder, self._types, self._classes = folder, _Codes(), _Codes()
+        self._folder, self._types, self._classes = folder, _CodeOfType(), _CodeOfType()
         self._n_given = None if vocabulary is None else len(vocabulary)
         for code, word in enumerate(vocabulary or []):
             self._types[word] = code
@@ -217,7 +217,9 @@ class _Writer:
         self._n_sequences += len(batch.lengths)
         self._n_tokens += len(codes)
 
-    def _encode(self, values: Any, lengths: np.ndarray, types: _Codes, kind: str) -> np.ndarray:
+    def _encode(
+        self, values: Any, lengths: np.ndarray, types: _CodeOfType, kind: str
+    ) -> np.ndarray:
         """Codes of tokens or tags; what is wrong is named by its place in the whole corpus."""
         is_list = isinstance(values, list)
         try:
@@ -284,7 +286,7 @@ class _Writer:
             file.abandon()
 
 
-def _codes_of_arrow(values: Any, types: _Codes) -> np.ndarray:
+def _codes_of_arrow(values: Any, types: _CodeOfType) -> np.ndarray:
     """Codes of the values of an Arrow array: only its distinct ones become Python objects."""
     found = values if hasattr(values, "dictionary") else values.dictionary_encode()
     table = np.fromiter(map(types.__getitem__, found.dictionary.to_pylist()), CODE)
@@ -299,7 +301,7 @@ def _check_place(place: Path, overwrite: bool) -> None:
         return
     if not overwrite:
         raise FileExistsError(
-            f"{str(place)!r} exists: open it with open_store, or write it anew with overwrite=True"
+            f"{str(place)!r} exists: open it with open_store, or write it again with overwrite=True"
         )
     why = "is no folder"
     if place.is_dir() and not place.is_symlink():
@@ -331,7 +333,7 @@ def _folder_beside(place: Path, overwrite: bool) -> Iterator[Path]:
         yield aside
         _check_place(place, overwrite)
         if place.exists():
-            _replace(place, aside)
+            _move_into_place(place, aside)
         else:
             aside.rename(place)
         (place / LOCK).unlink()
@@ -345,7 +347,7 @@ def _folder_beside(place: Path, overwrite: bool) -> Iterator[Path]:
             os.close(lock)
 
 
-def _replace(place: Path, aside: Path) -> None:
+def _move_into_place(place: Path, aside: Path) -> None:
     """Put a new store in the place of another; what else is in that one's folder moves over."""
     files = files_of_store(place)
     others = [path.name for path in place.iterdir() if path.name not in files or path.is_dir()]
@@ -402,7 +404,7 @@ def _error_with_advice(error: OSError, folder: Path) -> OSError:
     if error.filename is not None or error.errno is None:
         return error
     advice = (
-        "a store takes 4 bytes a token (twice that for a moment) or 8 a number, and 8 a sequence; "
-        "make room, or choose a folder on another disk"
+        "a store takes 4 bytes per token (twice that for a moment) or 8 per number, and 8 per "
+        "sequence; make room, or choose a folder on another disk"
     )
     return error_with_advice(error, folder, "while a store was written", advice)

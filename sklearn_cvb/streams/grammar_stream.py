@@ -17,7 +17,7 @@ from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.learning.model import InferenceResult, State
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import refuse_lengths
-from sklearn_cvb.streams.one_batch import RunningCounts, Stream
+from sklearn_cvb.streams.one_batch import Stream, StreamCounts
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,9 @@ def stepwise_sweep(
             shares = enlarged_shares(shares, engine)
 
 
-def sentences_again(
+def read_sentence_batch(
     observation: GrammarObservation, learned: Learned, X: Any, y: Any
-) -> tuple[Reading, RunningCounts]:
+) -> tuple[Reading, StreamCounts]:
     """A later batch, and the counts so far: without a grammar new words get rules."""
     known = observation.options.words
     sequences = reading.sequences_again(known, X)
@@ -112,9 +112,9 @@ def sentences_again(
         before, types = layout.grammar, [*words.types.tolist(), *new]
         words, layout = full_layout(observation.options, types)
         places, n_rules = _places_in(layout.grammar, before), len(layout.grammar.rules)
-        counts = _carried(counts, places, n_rules, 0.0)
-        kept = None if kept is None else _carried(kept, places, n_rules, 1.0 / len(types))
-    return observation.read_under(words, layout, sequences, y), RunningCounts(counts, kept)
+        counts = _moved_counts(counts, places, n_rules, 0.0)
+        kept = None if kept is None else _moved_counts(kept, places, n_rules, 1.0 / len(types))
+    return observation.read_under(words, layout, sequences, y), StreamCounts(counts, kept)
 
 
 def _places_in(grammar: Grammar, before: Grammar) -> np.ndarray:
@@ -123,7 +123,7 @@ def _places_in(grammar: Grammar, before: Grammar) -> np.ndarray:
     return np.array([numbers[rule] for rule in before.rules], np.int64)
 
 
-def _carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -> np.ndarray:
+def _moved_counts(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -> np.ndarray:
     """Values of rules in a larger grammar, and `fill` for its new rules."""
     larger = np.full(n_rules, fill)
     larger[places] = values

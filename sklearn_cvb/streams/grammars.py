@@ -7,12 +7,12 @@ from sklearn_cvb.estimators.door import columns_of
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.validation import StrOptions
 from sklearn_cvb.settings import MiniBatches
-from sklearn_cvb.streams.grammar_stream import GrammarStream, sentences_again
-from sklearn_cvb.streams.in_batches import Batches, InBatches
-from sklearn_cvb.streams.one_batch import RunningCounts
+from sklearn_cvb.streams.grammar_stream import GrammarStream, read_sentence_batch
+from sklearn_cvb.streams.in_batches import BatchFields, PartialFitModel
+from sklearn_cvb.streams.one_batch import StreamCounts
 
 
-class StepwiseUpdate(Batches):
+class StepwiseUpdateFields(BatchFields):
     """When EM changes weights.
 
     Parameters
@@ -20,7 +20,7 @@ class StepwiseUpdate(Batches):
     update : {"batch", "sequence"} or MiniBatches
         When weights change. "batch": after each sweep, from the counts of all sentences.
         "sequence" or ``MiniBatches(size)``: after every sentence or every few (stepwise or online
-        EM, Liang and Klein 2009), which come in an order drawn anew for each sweep. Step k = 0, 1,
+        EM, Liang and Klein 2009), which come in an order drawn again for each sweep. Step k = 0, 1,
         ... keeps 1 - eta of the running counts and adds eta times the batch's, scaled up to the
         corpus, with eta = (k + 2) ** -decay (see `step_sizes`); the first running counts are those
         of a batch E-step. Stops after two small changes in a row.
@@ -31,12 +31,12 @@ class StepwiseUpdate(Batches):
     update: Annotated[Any, StrOptions({"batch", "sequence"}), MiniBatches] = "batch"
 
 
-class GrammarInBatches(InBatches, BasePCFG):
+class GrammarInBatches(PartialFitModel, BasePCFG):
     """A grammar that learns from one batch of sentences after another."""
 
-    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
+    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, StreamCounts]:
         observation = self._observation(to_fit=True)
-        reading, running = sentences_again(observation, learned, self._checked_input(X), y)
+        reading, running = read_sentence_batch(observation, learned, self._checked_input(X), y)
         return reading._replace(attributes=reading.attributes | columns_of(self)), running
 
     def _stream(self, model: Any) -> GrammarStream:

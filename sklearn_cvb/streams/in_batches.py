@@ -19,7 +19,7 @@ from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.reading.validation import InvalidParameterError, warn
 from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
-from sklearn_cvb.streams.one_batch import BatchCourse, RunningCounts, Stream, learn_batch
+from sklearn_cvb.streams.one_batch import BatchSettings, Stream, StreamCounts, learn_batch
 from sklearn_cvb.streams.seen import SeenSoFar, seen_after
 
 # What may not change between batches: the layout of all counts depends on it.
@@ -31,7 +31,7 @@ _LAYOUT = {
 _NESTED = {name.partition("__")[0] for name in _LAYOUT if "__" in name}
 
 
-class Batches(Parameters):
+class BatchFields(Parameters):
     """How `partial_fit` learns from one batch after another.
 
     Parameters
@@ -48,7 +48,7 @@ class Batches(Parameters):
     step_sizes: Annotated[Any, StepSizes, None] = None
 
 
-class InBatches(Batches, BaseModel):
+class PartialFitModel(BatchFields, BaseModel):
     """A model that learns from one batch of sequences after another.
 
     Hooks: `_read_first` and `_read_batch` read a first batch and a later one, `_stream` holds the
@@ -104,7 +104,7 @@ class InBatches(Batches, BaseModel):
             # Made of parameters: a first batch starts from these.
             learned = None
         self._check_streaming(learned)
-        running: RunningCounts | None = None
+        running: StreamCounts | None = None
         with announced_fit(self, self.verbose):
             if learned is None:
                 reading = self._read_first(X, y)
@@ -120,7 +120,7 @@ class InBatches(Batches, BaseModel):
         """A first batch."""
         return self._read(X, y)
 
-    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
+    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, StreamCounts]:
         """A batch that is not the first, and the counts so far."""
         raise NotImplementedError
 
@@ -137,9 +137,9 @@ class InBatches(Batches, BaseModel):
     def _family_outcome(self, result: FitResult) -> FitOutcome:
         unexplained = result.best.state.unexplained
         seen = seen_after(None, result.reading.problem, unexplained, None, n_batches=0)
-        return self._left_after(super()._family_outcome(result), seen)
+        return self._with_seen(super()._family_outcome(result), seen)
 
-    def _left_after(self, outcome: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:
+    def _with_seen(self, outcome: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:
         """The outcome with how much was seen: `partial_fit` may go on from it."""
         seen = seen._replace(parameters=self._layout_parameters())
         return outcome._replace(
@@ -147,7 +147,7 @@ class InBatches(Batches, BaseModel):
             attributes={**outcome.attributes, "n_batches_seen_": seen.n_batches},
         )
 
-    def _after_batch(self, reading: Reading, running: RunningCounts | None) -> FitOutcome:
+    def _after_batch(self, reading: Reading, running: StreamCounts | None) -> FitOutcome:
         """The outcome after one more batch."""
         algorithm, model = self._algorithm_of_batches(), self._model(reading)
         check_requirements(algorithm, model)
@@ -156,7 +156,7 @@ class InBatches(Batches, BaseModel):
         steps, stream = StepSizes.of(self.step_sizes), self._stream(model)
         sizes, decay = stream.pieces()
         decay = decay if steps.decay is None else steps.decay
-        course = BatchCourse(running, seen, sizes, decay, steps.offset, steps.total_samples, rng)
+        course = BatchSettings(running, seen, sizes, decay, steps.offset, steps.total_samples, rng)
         after = learn_batch(algorithm, stream, course)
         finished = model.finish(after.state, goes_on=False)
         if not algorithm.keeps_work:
@@ -167,7 +167,7 @@ class InBatches(Batches, BaseModel):
         fits = [Fit(finished, [*history, after.value], False, after.objective)]
         outcome = self._outcome(result_of(fits, reading, algorithm, model))
         rare = stream.unknown_word_counts(after.counts, after.seen.uses)
-        return self._left_after(outcome, after.seen, unknown_word_counts=rare)
+        return self._with_seen(outcome, after.seen, unknown_word_counts=rare)
 
     # What batches must keep to
 
@@ -187,7 +187,7 @@ class InBatches(Batches, BaseModel):
             if not are_same(value, now[key]):
                 raise InvalidParameterError(
                     f"{key} has changed since the first call or fit, and with it what the counts "
-                    "mean: set it back, or begin anew with fit"
+                    "mean: set it back, or begin again with fit"
                 )
 
     def _learned_priors(self) -> list[str]:

@@ -63,7 +63,7 @@ class Stream:
 # An algorithm
 
 
-class RunningCounts(NamedTuple):
+class StreamCounts(NamedTuple):
     """Running counts: of all batches so far, laid out for the vocabulary of now.
 
     Attributes
@@ -78,12 +78,12 @@ class RunningCounts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EMOfBatches:
+class BatchwiseEM:
     """A batch by EM or VB: the state before it, and its values."""
 
     algorithm: BatchAlgorithm
 
-    def state_before(self, stream: Stream, running: RunningCounts) -> State:
+    def state_before(self, stream: Stream, running: StreamCounts) -> State:
         """Running counts, and the weights of rows that have neither counts nor prior."""
         hyper = stream.model.hyper()
         prior = stream.model.prior(hyper)
@@ -109,12 +109,12 @@ class EMOfBatches:
 
 
 @dataclass(frozen=True)
-class CVBOfBatches:
+class BatchwiseCVB:
     """A batch by CVB: running counts are part of the prior."""
 
     algorithm: CVB
 
-    def state_before(self, stream: Stream, running: RunningCounts) -> State:
+    def state_before(self, stream: Stream, running: StreamCounts) -> State:
         """The counts so far are part of the prior; posteriors begin as inferred from it alone."""
         hyper = stream.model.hyper()
         prior, seed = stream.prior_with_counts(stream.model.prior(hyper), running.counts)
@@ -134,31 +134,31 @@ class CVBOfBatches:
         return state, float(total / model.n_observed)
 
 
-BatchLearner = EMOfBatches | CVBOfBatches
+BatchLearner = BatchwiseEM | BatchwiseCVB
 
 
 def batchwise(algorithm: Algorithm[Any]) -> BatchLearner:
     """How an algorithm learns from batches; TypeError where it does not."""
     if isinstance(algorithm, CVB):
-        return CVBOfBatches(algorithm)
+        return BatchwiseCVB(algorithm)
     if not isinstance(algorithm, BatchAlgorithm):
         raise TypeError(
             f"partial_fit takes steps of EM, VB and CVB, and of what inherits from "
             f"`BatchAlgorithm`, which {type(algorithm).__name__} does not: fit to all sequences "
             f"at once"
         )
-    return EMOfBatches(algorithm)
+    return BatchwiseEM(algorithm)
 
 
 # A batch
 
 
-class BatchCourse(NamedTuple):
+class BatchSettings(NamedTuple):
     """All that a batch is learned under: running counts, step sizes, random generator.
 
     Attributes
     ----------
-    running : RunningCounts or None
+    running : StreamCounts or None
         Counts so far; None: there are none.
     seen : SeenSoFar or None
     sizes : ndarray of int or None
@@ -169,7 +169,7 @@ class BatchCourse(NamedTuple):
     rng : numpy.random.Generator
     """
 
-    running: RunningCounts | None
+    running: StreamCounts | None
     seen: SeenSoFar | None
     sizes: np.ndarray | None
     decay: float
@@ -188,13 +188,13 @@ class BatchOutcome(NamedTuple):
     objective: float
 
 
-def learn_batch(algorithm: Algorithm[Any], stream: Stream, course: BatchCourse) -> BatchOutcome:
+def learn_batch(algorithm: Algorithm[Any], stream: Stream, course: BatchSettings) -> BatchOutcome:
     """Learn from one more batch."""
     one_batch = _in_one_step if course.sizes is None else _in_steps
     return one_batch(batchwise(algorithm), stream, course)
 
 
-def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchCourse) -> BatchOutcome:
+def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchSettings) -> BatchOutcome:
     """One sweep over a batch, from the counts so far or a start, which are then mixed."""
     running, seen, _, decay, offset, total_samples, rng = course
     algorithm, model = learner.algorithm, stream.model
@@ -211,7 +211,7 @@ def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchCourse) -> 
     return BatchOutcome(state, counts, now, *values)
 
 
-def _in_steps(learner: BatchLearner, stream: Stream, course: BatchCourse) -> BatchOutcome:
+def _in_steps(learner: BatchLearner, stream: Stream, course: BatchSettings) -> BatchOutcome:
     """The pieces of a batch one after the other, each mixed in before the next is inferred.
 
     From the beginning on counts stand for all tokens, those of the batch among them.

@@ -10,7 +10,7 @@ from sklearn_cvb.learning.model import InferenceResult, Learnable, State
 
 
 class StepwisePace(NamedTuple):
-    """How fast counts move: by (k + 2) ** -power at the k-th step, after so many units each."""
+    """How fast counts move: by (k + 2) ** -power at the k-th step, after this many units each."""
 
     batch_size: int
     power: float

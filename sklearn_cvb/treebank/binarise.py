@@ -63,7 +63,7 @@ class Treebank(NamedTuple):
         return sorted_types(labels if self.top_label is None else labels | {self.top_label})
 
     def rules(self, n_subtypes: np.ndarray) -> AnnotatedRules:
-        """The rules, laid out for so many subtypes of each symbol."""
+        """The rules, laid out for this many subtypes of each symbol."""
         return arrays.rules_of(n_subtypes, self.roots, self.binary, self.unary, self.words)
 
 

@@ -17,7 +17,7 @@ from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.treebank.binarise import Treebank
 from sklearn_cvb.treebank.parameters import AnnotatedWeights, TreebankLayout
 
-# From so many numbers on shares are kept with half the digits.
+# From this many numbers on shares are kept with half the digits.
 _MANY = 40_000_000
 
 
@@ -130,7 +130,7 @@ def leave_out_sweep(
 
 
 def sum_shares(shares: AnnotatedShares, layout: TreebankLayout, trees: ObservedTrees) -> np.ndarray:
-    """Counts of all trees from what each adds, summed anew: updates leave rounding errors."""
+    """Counts of all trees from what each adds, summed again: updates leave rounding errors."""
     tally = tally_of(np.zeros(len(layout.row)), 0.0, layout)
     # No tree is to be inferred, so that shares are added, and that is all.
     done, work = np.zeros(len(trees.root)), kernels.workspace_for(trees, layout.rules)
@@ -192,7 +192,7 @@ def _infer_in_logs(
 # A node at a time is left out: distributions of nodes over subtypes, their sweeps and their score
 
 
-# Shares of so many nodes at a time are written to score trees.
+# Shares of this many nodes at a time are written to score trees.
 _PIECE = 20_000
 
 

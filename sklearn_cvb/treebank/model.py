@@ -178,7 +178,7 @@ class NodewiseModel(AnnotatedModel):
 _NOISE = 0.01
 # How much of a round's sweeps comes before subtypes are merged.
 _BEFORE_MERGING = 0.7
-# Subtypes that are nearly alike take so many sweeps to part: no change is too small to go on.
+# Subtypes that are nearly alike take this many sweeps to part: no change is too small to go on.
 _ALIKE = 20
 
 
@@ -199,7 +199,7 @@ def with_noise(cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def split_merge_plan(n_subtypes: int, length: int | None) -> SplitMergePlan:
-    """As many rounds as it takes to double one subtype to `n_subtypes`, of so many sweeps.
+    """As many rounds as it takes to double one subtype to `n_subtypes`, of this many sweeps.
 
     None where all subtypes are there from the start.
     """

@@ -19,11 +19,11 @@ from sklearn_cvb.reading.unknown_tokens import without_capital
 # The feature of all words.
 _ANY = "word"
 
-# Endings of so many letters are told apart, in words with so many letters more.
+# Endings of this many letters are told apart, in words with this many letters more.
 _SHORTEST, _LONGEST, _REST = 2, 5, 2
 
-# An ending is a class if the tags of its words are so many times likelier by their own shares than
-# by those of the shorter ending. Between 7 and 50 tags of unknown words are as often right.
+# An ending is a class if the tags of its words are this many times likelier by their own shares
+# than by those of the shorter ending. Between 7 and 50 tags of unknown words are as often right.
 _LEAST_RATIO = 20.0
 
 
@@ -79,7 +79,7 @@ def _finest_signature(word: Hashable, is_first: bool) -> Signature:
 
 
 def _ending_of(word: str, n_last: int, n_letters: int) -> str:
-    """The longest ending that could be a class, of a word with so many letters, and at its end."""
+    """The longest ending that could be a class, of a word with `n_letters`, and at its end."""
     length = min(_LONGEST, n_last, n_letters - _REST)
     return word[-length:] if length >= _SHORTEST else ""
 

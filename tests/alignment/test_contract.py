@@ -193,7 +193,7 @@ def test_posteriors_and_models_are_starts():
     wrong = [np.ones((2, 2)), *tables[1:]]
     fails(
         ValueError,
-        "init[0] has shape (2, 2) in place of (2, 3)",
+        "init[0] has shape (2, 2) instead of (2, 3)",
         by_tables.set_params(init=wrong).fit,
         X,
     )

@@ -65,7 +65,7 @@ def test_bad_arguments():
     for arguments, error, message in (
         (("the house", TARGET, [0, 1, 2]), TypeError, "source is 'the house'"),
         ((SOURCE, [], []), ValueError, "target is empty"),
-        ((SOURCE, TARGET, POSTERIORS[:2]), ValueError, "links has shape (2, 4) in place of (3, 4)"),
+        ((SOURCE, TARGET, POSTERIORS[:2]), ValueError, "links has shape (2, 4) instead of (3, 4)"),
         ((SOURCE, TARGET, 2 * POSTERIORS), ValueError, "links holds numbers that are no prob"),
         ((SOURCE, TARGET, [0, 3, 1]), ValueError, "links holds the link (3, 1)"),
         ((SOURCE, TARGET, "0-0"), TypeError, "links is '0-0'"),

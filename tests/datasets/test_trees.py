@@ -96,5 +96,5 @@ def test_segmented_words_must_fit(tmp_path):
     with pytest.raises(ValueError, match="line 3: 'a-b' does not make up 'abc'"):
         read_segmented(path)
     path.write_text("word\tsegmentation\ttags\nab\ta-b\n")
-    with pytest.raises(ValueError, match="line 2: 2 columns in place of 3"):
+    with pytest.raises(ValueError, match="line 2: 2 columns instead of 3"):
         read_segmented(path)

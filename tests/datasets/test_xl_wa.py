@@ -36,8 +36,8 @@ def test_what_cannot_be_fetched_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("a b", "line 2: 1 columns in place of 2 or 3"),
-        ("a\tb\t0-0\tc", "line 2: 4 columns in place of 2 or 3"),
+        ("a b", "line 2: 1 columns instead of 2 or 3"),
+        ("a\tb\t0-0\tc", "line 2: 4 columns instead of 2 or 3"),
         ("a\t ", "line 2: a sentence is empty"),
         ("a\tb\t0-1", "line 2: the link 0-1 is outside of sentences of 1 and 1 words"),
         ("a\tb\t0:0", "line 2: '0:0': links are written source-target"),

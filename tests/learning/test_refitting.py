@@ -195,7 +195,7 @@ def test_a_model_of_another_version_is_refused(name, monkeypatch):
     monkeypatch.setattr(version, "__version__", "99.0")
     with pytest.raises(
         ValueError,
-        match=rf"{name} was saved by sklearn_cvb 0\.1\.0, and this is 99\.0: fit it anew",
+        match=rf"{name} was saved by sklearn_cvb 0\.1\.0, and this is 99\.0: fit it again",
     ):
         pickle.loads(saved)
 
@@ -204,6 +204,6 @@ def test_a_model_of_another_version_is_refused(name, monkeypatch):
 def test_a_model_from_before_it_was_one_value_is_refused():
     state = CVBHMM(2, **SETTINGS).fit(WORDS).__getstate__()
     old = {name: state[name] for name in state if name not in ("_learned", "_saved_by")}
-    with pytest.raises(ValueError, match=r"saved by sklearn_cvb before 0\.1\.0.*fit it anew"):
+    with pytest.raises(ValueError, match=r"saved by sklearn_cvb before 0\.1\.0.*fit it again"):
         CVBHMM(2).__setstate__(old)
     assert CVBHMM(2).__setstate__(CVBHMM(3).__getstate__()) is None

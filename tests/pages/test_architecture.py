@@ -1,4 +1,4 @@
-"""The architecture page: every folder is on it, what it names exists, and it stays short."""
+"""Architecture and extending: every folder is there, what they name exists, and they stay short."""
 
 import ast
 import re
@@ -14,12 +14,16 @@ pytestmark = pytest.mark.pages
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "sklearn_cvb"
-PAGE = (ROOT / "doc" / "architecture.rst").read_text(encoding="utf-8")
+MAP, EXTENDING = (
+    (ROOT / "doc" / f"{name}.rst").read_text(encoding="utf-8")
+    for name in ("architecture", "extending")
+)
+PAGE = MAP + EXTENDING
 
 
 def test_it_is_short_and_needs_few_words_of_its_own():
-    assert len(PAGE.splitlines()) <= 250
-    words = PAGE[PAGE.index("Our own words") :]
+    assert max(len(MAP.split()), len(EXTENDING.split())) <= 1500
+    words = MAP[MAP.index("Our own words") :]
     assert 0 < len(re.findall(r"^\w.*\n   \w", words, re.M)) <= 10
 
 

@@ -3,12 +3,15 @@
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from scipy import stats
 from sklearn.exceptions import NotFittedError
 
-from sklearn_cvb import CVBHMM, VBHMM, VBHMMTagger
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, VBHMMTagger
+from sklearn_cvb.display import ModelSummary
 from sklearn_cvb.metrics.simulation import SimulatedCheck
 from sklearn_cvb.plotting import (
+    algorithm_colours,
     hinton,
     plot_accuracy,
     plot_components,
@@ -60,15 +63,36 @@ def test_legend_names_the_curves_beside_the_axes(axes):
     assert not legend.get_window_extent().overlaps(axes.get_window_extent())
 
 
-@pytest.mark.parametrize(("model", "unit"), [(VBHMM, "(nats)"), (CVBHMM, "nats per token")])
-def test_history_is_drawn_by_sweep_with_its_unit(model, unit):
-    model = model(random_state=0, max_iter=7, tol=0).fit(X)
+@pytest.mark.parametrize(
+    ("model", "title"),
+    [
+        (EMHMM, "log-likelihood + log prior (nats)"),
+        (VBHMM, "lower bound (nats)"),
+        (CVBHMM, "leave-one-out score (nats per token)"),
+        (GibbsHMM, "log joint probability (nats)"),
+    ],
+)
+def test_history_is_drawn_by_sweep_and_named(model, title):
+    model = model(random_state=0, max_iter=7).fit(X)
+    assert title in ModelSummary(model)._repr_html_()
     ax = plot_history(model)
     (line,) = ax.get_lines()
-    np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 8))
+    np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 1 + len(model.history_)))
     np.testing.assert_array_equal(line.get_ydata(), model.history_)
-    assert unit in ax.get_ylabel()
+    assert ax.get_ylabel() == title
     assert ax.get_title() == type(model).__name__
+
+
+def test_an_algorithm_has_one_colour_and_its_further_curves_are_lighter_and_darker():
+    both = algorithm_colours(["EMHMM", "CVB token", "VB", "CVB sequence", "hmmlearn", "GibbsHMM"])
+    assert len({*both}) == 6
+    again = algorithm_colours(["GibbsPCFG, 2 chains", "CVB, alpha 1", "CVB, alpha .1", "CVB, .01"])
+    assert again[:2] == [both[-1], both[3]]
+    light, dark = map(sum, again[2:])
+    assert dark < sum(to_rgb(both[3])) < light
+    assert algorithm_colours(["first", "second"]) == ["C0", "C1"]
+    ax = plot_accuracy({"VB": ([1], [0.5]), "EM": ([1], [0.5])})
+    assert [line.get_color() for line in ax.get_lines()] == algorithm_colours(["VB", "EM"])
 
 
 def test_history_of_an_unfitted_model_is_refused():

@@ -94,18 +94,19 @@ def test_forecast_is_drawn_where_the_series_ends():
     model = VBHMM(3, emission="gaussian", random_state=0).fit([SERIES])
     forecast = model.predict_next([SERIES[:50], SERIES], 7, level=0.7, random_state=0)
     ax = plot_forecast(SERIES, forecast, index=1, column=1, n_last=20)
-    past, mean, lower, upper = ax.get_lines()[:4]
+    past, mean = ax.get_lines()[:2]
     np.testing.assert_array_equal(past.get_xdata(), np.arange(40, 60))
     np.testing.assert_array_equal(past.get_ydata(), SERIES[40:, 1])
     np.testing.assert_array_equal(mean.get_xdata(), np.arange(60, 67))
     np.testing.assert_array_equal(mean.get_ydata(), forecast.mean[1, :, 1])
-    np.testing.assert_array_equal(lower.get_ydata(), forecast.lower[1, :, 1])
-    np.testing.assert_array_equal(upper.get_ydata(), forecast.upper[1, :, 1])
     assert ax.get_ylabel() == "column 1"
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["80 %", "50 %", "mean", "70 %"]
+    assert texts == ["80 %", "70 %", "50 %", "mean"]
     drawn = forecast.samples[1, :, :, 1]
     band = ax.collections[1].get_paths()[0].vertices
+    assert band[:, 1].min() == forecast.lower[1, :, 1].min()
+    assert band[:, 1].max() == forecast.upper[1, :, 1].max()
+    band = ax.collections[2].get_paths()[0].vertices
     assert band[:, 1].min() == pytest.approx(np.percentile(drawn, 25, axis=0).min())
     assert band[:, 1].max() == pytest.approx(np.percentile(drawn, 75, axis=0).max())
     dates = pd.date_range("2026-01-01", periods=60, freq="h")

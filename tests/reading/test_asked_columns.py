@@ -161,7 +161,7 @@ def test_samples_of_other_sequences_are_refused():
     with pytest.raises(TypeError, match="is the string"):
         model.credible_intervals(["the dog barks"] * 6, random_state=0)
     numbers = VBHMM(2, emission="poisson", random_state=0).fit([frame["n"] for frame in X])
-    with pytest.raises(ValueError, match="X has 2 columns a step"):
+    with pytest.raises(ValueError, match="X has 2 columns per step"):
         numbers.credible_intervals([np.ones((40, 2))] * 4, method="mean field")
 
 

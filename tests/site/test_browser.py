@@ -36,6 +36,7 @@ PAGES = [
     "api/generated/sklearn_cvb.metrics.bracket_scores",
     "glossary",
     "architecture",
+    "extending",
 ]
 # What sticks out on the right and cannot be scrolled to.
 CUT_OFF = """() => [...document.querySelectorAll(".bd-article *")].filter(element => {

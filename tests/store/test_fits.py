@@ -549,7 +549,7 @@ def _mounted(folder):
 def test_a_disk_that_is_really_full(store, tmp_path):
     disk = _mounted(tmp_path)
     try:
-        with pytest.raises(OSError, match=r"No space left.*4 bytes a token"):
+        with pytest.raises(OSError, match=r"No space left.*4 bytes per token"):
             write_store(lambda: iter(lambda: X * 100, None), disk / "store")
         assert list(disk.iterdir()) == []
         long = write_store((X for _ in range(30)), store.folder.parent / "long")

@@ -142,7 +142,7 @@ def test_a_flipped_bit_never_changes_a_fit_silently(kind, name, tmp_path):
             clone(tagger).fit(part, part.tags)
         assert str(error.value) == (
             f"{str(path)!r} is damaged: its checksum is not that of what was written; write the "
-            "store again with write_store, or copy it anew"
+            "store again with write_store, or copy it again"
         )
 
 

@@ -1,5 +1,6 @@
 """Compiling beforehand: all situations run, what is compiled is kept, and a first fit says so."""
 
+import contextlib
 import inspect
 import io
 import os
@@ -7,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+from multiprocessing import current_process
 
 import numba
 import pytest
@@ -193,6 +195,47 @@ def test_a_fit_tells_a_terminal_or_where_it_is_verbose(stream, verbose, is_said,
     seconds = announcement.SECONDS["EMHMM"]
     expected = f"compiling, once: up to about {seconds} s\n" if is_said else ""
     assert sys.stderr.getvalue() == expected
+
+
+PLAIN_FIT = """
+from sklearn_cvb import EMHMM
+for n in (2, 3):
+    EMHMM(n, max_iter=2, tol=0, random_state=0).fit([["a", "b", "a"], ["b", "a"]])
+"""
+
+
+def on_a_terminal(program, folder):
+    """What a program of its own writes on its standard error, which is a pseudo-terminal."""
+    ours, theirs = os.openpty()
+    settings = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
+    with subprocess.Popen([sys.executable, "-c", program], stderr=theirs, env=settings) as process:
+        os.close(theirs)
+        said = b""
+        # Linux reports an error where the other end is closed.
+        with contextlib.suppress(OSError):
+            while read := os.read(ours, 1000):
+                said += read
+    os.close(ours)
+    assert process.returncode == 0, said.decode()
+    return said.decode().splitlines()
+
+
+@pytest.mark.process(usual=True)
+@pytest.mark.long
+def test_a_first_fit_on_a_terminal_says_once_that_it_compiles(tmp_path):
+    line = f"compiling, once: up to about {announcement.SECONDS['EMHMM']} s"
+    assert on_a_terminal(PLAIN_FIT, tmp_path) == [line]
+    # With all on disk nothing is compiled.
+    assert on_a_terminal(PLAIN_FIT, tmp_path) == []
+
+
+@pytest.mark.usefixtures("nothing_said")
+def test_workers_leave_the_terminal_alone(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert announcement.shows_lines(0)
+    monkeypatch.setattr(current_process(), "_name", "LokyProcess-1")
+    assert not announcement.shows_lines(0)
+    assert announcement.shows_lines(1)
 
 
 def test_seconds_are_known_of_every_estimator_and_of_classes_made_from_them():

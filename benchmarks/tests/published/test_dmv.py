@@ -136,7 +136,7 @@ def test_steps_of_knowledge_are_parts_of_the_preset():
     for kind in dmv_knowledge.KINDS:
         without = dmv_knowledge.ABLATION[f"without {kind}"]
         assert without.keys() == whole.keys() - kinds[kind]
-    more = dmv_knowledge.ABLATION["rules: 100 in place of 5"]
+    more = dmv_knowledge.ABLATION["rules: 100 instead of 5"]
     assert {key for key in whole if more[key] != whole[key]} == kinds["rules"]
 
 

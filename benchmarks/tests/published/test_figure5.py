@@ -61,6 +61,6 @@ def test_seconds_grow_and_leave_scoring_out(monkeypatch):
 def test_tables_and_picture(results, tmp_path):
     text = as_text(figure5.tables(results))
     assert "\nCVB sequence," in text
-    assert ",ms a sweep\n" in text
+    assert ",ms per sweep\n" in text
     figure5.draw(results, tmp_path)
     assert (tmp_path / "figure5_accuracy.png").stat().st_size > 5000

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.published import __main__ as frame
 from benchmarks.published.settings import Settings, run_parts
-from benchmarks.published.tables import Table, plus_minus, spread
+from benchmarks.published.tables import Table, plus_minus, spread, write_tables
 
 
 def _draw(results, folder):
@@ -102,9 +102,21 @@ def test_all_tables_of_the_documentation_are_on_its_pages():
     included = re.findall(r"^\.\. include:: tables/(.*)$", "\n".join(pages), re.M)
     assert sorted(included) == sorted(path.name for path in folder.glob("tables/*.rst"))
     shown = [
-        name
+        shown or fetched
         for path in folder.glob("tables/*.rst")
-        for name in re.findall(r"^   :file: (.*)$", path.read_text(encoding="utf-8"), re.M)
+        for shown, fetched in re.findall(
+            r":file: (.*)$|<tables/(.*?)>", path.read_text(encoding="utf-8"), re.M
+        )
     ]
     assert sorted(shown) == sorted(path.name for path in folder.glob("tables/*.csv"))
     assert {path.stem for path in folder.glob("tables/*.rst")} <= set(frame.experiments())
+
+
+def test_a_page_shows_as_many_tables_as_are_read_and_links_the_others(tmp_path):
+    long = Table(["word"], [["one, two"]] * 150, "Long")
+    tables = {"first": long, "second": long, "third": Table(["word"], [["one"]], "Short")}
+    write_tables("tosses", tables, tmp_path / "tables")
+    page = (tmp_path / "tables" / "tosses.rst").read_text(encoding="utf-8")
+    assert re.findall(":file: (.*)", page) == ["tosses_first.csv", "tosses_third.csv"]
+    assert ":download:`second <tables/tosses_second.csv>`" in page
+    assert len(list((tmp_path / "tables").glob("*.csv"))) == 3

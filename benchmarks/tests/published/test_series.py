@@ -136,7 +136,7 @@ def test_tables_and_picture(results, tmp_path):
     tables = series.tables(results)
     assert len(tables) == 4
     text = as_text(tables)
-    assert "Alice, words in a sentence (200), Poisson: held-out log density, nats a step" in text
+    assert "Alice, words in a sentence (200), Poisson: held-out log density, nats per step" in text
     means = [f"{np.mean(runs):.3f}" for runs in results["alice"]["found"]["poisson"]["em"].values()]
     assert f"\nEM,{','.join(means)}\n" in text
     regimes = {"growth": [1.0, -1.0, 0.5], "states": [2, 0, 1], "means": [-1.0, 0.5, 1.0]}

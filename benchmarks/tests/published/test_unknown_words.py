@@ -77,7 +77,5 @@ def test_tables_and_picture(results, tmp_path):
     text = as_text(tables)
     assert "Wall Street Journal" in text
     assert "nltk HMM" in text
-    unknown_words.draw(results, tmp_path)
-    assert (tmp_path / "unknown_words_accuracy.png").stat().st_size > 10_000
     row = next(row for row in results["taggers"]["rows"] if row["tagger"] == "CVB")
     assert np.isfinite(row["all"])

@@ -19,13 +19,14 @@ traces = model.chains_.log_joint
 print("traces:", traces.shape)
 
 # %%
-# Above 1.01 the chains do not agree yet. The effective sample size says how many independent draws
-# they are worth.
+# Above 1.01 the chains do not agree yet. The effective sample size is the number of independent
+# draws with the same information.
 
 checked = [50, 100, 200, 400, 1000]
 for n in checked:
     part = traces[:, n // 2 : n]
-    print(f"{n:5} sweeps: R-hat {r_hat(part):.3f}, worth {effective_sample_size(part):.0f} draws")
+    size = effective_sample_size(part)
+    print(f"{n:5} sweeps: R-hat {r_hat(part):.3f}, effective sample size {size:.0f}")
 
 # %%
 # ``convergence()`` says the same of a fitted model, for all that does not depend on the names of

@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM, Samples, Symbols
+from sklearn_cvb.plotting import algorithm_colours
 
 settings = {
     "alpha": 1.0,
@@ -57,10 +58,12 @@ for replication in range(20):
 
 fig, ax = plt.subplots(layout="constrained")
 ax.plot([45, 100], [45, 100], "k--", lw=0.8)
+colours = algorithm_colours(inside)
 for i, (name, found) in enumerate(inside.items()):
+    style = {"marker": "s^oD"[i], "capsize": 3, "color": colours[i], "label": name}
     error = 200 * found.std(axis=0, ddof=1) / np.sqrt(len(found))
     at = 100 * np.array(levels) + 0.4 * i
-    ax.errorbar(at, 100 * found.mean(axis=0), error, marker="s^oD"[i], capsize=3, label=name)
+    ax.errorbar(at, 100 * found.mean(axis=0), error, **style)
 ax.set(xlabel="level of the interval (%)", ylabel="true probabilities inside (%)")
 ax.grid(alpha=0.3)
 legend = ax.legend()

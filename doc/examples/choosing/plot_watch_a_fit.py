@@ -13,6 +13,7 @@ from sklearn.callback import ScoringMonitor
 from sklearn_cvb import EMHMMTagger, TagDictionary, VBHMMTagger
 from sklearn_cvb.datasets import make_pocket_english, pocket_english_dictionary
 from sklearn_cvb.metrics import token_accuracy_scorer
+from sklearn_cvb.plotting import algorithm_colours
 
 corpus = make_pocket_english(300, random_state=0)
 dictionary = pocket_english_dictionary()
@@ -31,13 +32,14 @@ taggers = {
     "EM, 60 sweeps": EMHMMTagger(max_iter=60, tol=0, **settings),
 }
 fig, axes = plt.subplot_mosaic("AA;01", figsize=(6.4, 5.0), layout="constrained")
+colours = algorithm_colours(taggers)
 for i, (name, tagger) in enumerate(taggers.items()):
     monitor = ScoringMonitor(scoring={"accuracy": token_accuracy_scorer})
     tagger.set_callbacks(monitor).fit(corpus.data, corpus.target)
     rows = [row for row in monitor.get_logs().data if row["task_name"] == "sweep"]
     sweeps = range(1, len(rows) + 1)
-    axes["A"].plot(sweeps, [100 * row["accuracy"] for row in rows], label=name)
-    axes[str(i)].plot(sweeps, tagger.history_, color=f"C{i}")
+    axes["A"].plot(sweeps, [100 * row["accuracy"] for row in rows], color=colours[i], label=name)
+    axes[str(i)].plot(sweeps, tagger.history_, color=colours[i])
     axes[str(i)].set(xlabel="sweeps", ylabel="history_ (nats)", title=name[:2])
     print(f"{name}: {tagger.n_iter_} sweeps, converged: {tagger.converged_}")
 axes["A"].set(ylabel="tokens tagged right (%)", title="accuracy")
@@ -46,5 +48,5 @@ legend = axes["A"].legend()
 # %%
 # The objective rises with each sweep, the accuracy need not. Objectives of two algorithms cannot be
 # compared, so that each has an axis of its own. ``sklearn.callback.ProgressBar`` shows a bar,
-# ``verbose=2`` prints a line a sweep, and Ctrl-C keeps the last finished sweep. A long fit saves
+# ``verbose=2`` prints a line per sweep, and Ctrl-C keeps the last finished sweep. A long fit saves
 # itself with ``checkpoint=folder``; :class:`~sklearn_cvb.Checkpoint` says how often, too.

@@ -20,12 +20,12 @@ short = [i for i, words in enumerate(corpus.data) if 5 <= len(words) <= 10]
 X, gold = [corpus.target[i][:-1] for i in short], [corpus.heads[i][:-1] for i in short]
 
 # %%
-# The heads of ten sentences are told, those of the others are None. So few sentences settle most
+# The heads of ten sentences are given, those of the others are None. So few sentences settle most
 # questions of convention.
 
 partly = [heads if i < 10 else None for i, heads in enumerate(gold)]
-untold, told = VBDMV().fit(X), VBDMV().fit(X, partly)
-for name, model in {"nothing told": untold, "ten sentences told": told}.items():
+without, partly_known = VBDMV().fit(X), VBDMV().fit(X, partly)
+for name, model in {"no heads known": without, "heads of ten known": partly_known}.items():
     print(
         f"{name:19} {directed_accuracy(gold[10:], model.labels_[10:]):.1%} of the heads are right"
     )
@@ -35,9 +35,9 @@ for name, model in {"nothing told": untold, "ten sentences told": told}.items():
 
 i = 12
 words, tags = corpus.data[short[i]][:-1], X[i]
-DependencyTree(words, told.labels_[i], tags=tags, gold=gold[i])
+DependencyTree(words, partly_known.labels_[i], tags=tags, gold=gold[i])
 
 # %%
-# As text, of the model that was told nothing:
+# As text, of the model that knew no heads:
 
-print(DependencyTree(words, untold.labels_[i], tags=tags, gold=gold[i]))
+print(DependencyTree(words, without.labels_[i], tags=tags, gold=gold[i]))

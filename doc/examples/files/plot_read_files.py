@@ -27,8 +27,8 @@ folder = TemporaryDirectory()
 path = Path(folder.name)
 
 # %%
-# Words with tags, a sentence a line. :func:`~sklearn_cvb.datasets.read_conllu` reads the columns of
-# Universal Dependencies.
+# Words with tags, one sentence per line. :func:`~sklearn_cvb.datasets.read_conllu` reads the
+# columns of Universal Dependencies.
 
 _ = (path / "tagged.txt").write_text("the/DT can/NN leaks/VBZ\nthey/PRP can/MD swim/VB\n", "utf-8")
 tagged = read_word_tag(path / "tagged.txt")

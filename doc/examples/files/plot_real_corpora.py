@@ -10,6 +10,8 @@ dictionary.
 
 import matplotlib.pyplot as plt
 
+from sklearn_cvb.plotting import algorithm_colours
+
 sentences = [1000, 2000, 3000, 5000, 10000, 14862]
 accuracies = {
     "EM": [89.00, 88.55, 88.52, 88.40, 88.32, 88.34],
@@ -21,11 +23,11 @@ accuracies = {
 
 # %%
 # One of the two updates of CVB is ahead at every size. A thousand sentences are enough: more raw
-# text does not make better tags here, as each slip of the dictionary then has more uses.
+# text does not make better tags here, as each wrong tag of the dictionary then has more uses.
 
 fig, ax = plt.subplots(layout="constrained")
-for (name, values), marker in zip(accuracies.items(), "os^vD", strict=True):
-    ax.plot(sentences, values, marker=marker, label=name)
+for (name, values), colour in zip(accuracies.items(), algorithm_colours(accuracies), strict=True):
+    ax.plot(sentences, values, marker="o", color=colour, label=name)
 ax.set(
     xscale="log",
     xlabel="raw sentences",

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, Grammar, HastingsPCFG
 from sklearn_cvb.datasets import make_pcfg_corpus
 from sklearn_cvb.metrics import bracket_scores, tree_perplexity
+from sklearn_cvb.plotting import algorithm_colours
 
 truth = Grammar.from_text(
     """
@@ -58,9 +59,10 @@ shown = [i for i, p in enumerate(truth.probabilities) if p < 1]
 names = [str(production) for production in truth.to_nltk().productions()]
 fig, ax = plt.subplots(figsize=(6.4, 6.4), layout="constrained")
 ax.barh(range(len(shown)), truth.probabilities[shown], color="0.85", label="truth")
+colours = algorithm_colours(models)
 for i, (name, marker) in enumerate(zip(models, "os^Dv", strict=True)):
-    found = models[name].rule_probabilities_[shown]
-    ax.plot(found, np.arange(len(shown)) + 0.16 * (i - 2), marker, ms=3.5, label=name)
+    found, places = models[name].rule_probabilities_[shown], np.arange(len(shown)) + 0.16 * (i - 2)
+    ax.plot(found, places, marker, ms=3.5, color=colours[i], label=name)
 ax.set_yticks(range(len(shown)), labels=[names[i].split(" [")[0] for i in shown])
 ax.invert_yaxis()
 ax.set_xlabel("probability of the rule")

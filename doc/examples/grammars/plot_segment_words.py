@@ -13,6 +13,7 @@ from nltk import Tree
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, Grammar
 from sklearn_cvb.metrics import boundary_scores, segmentation_f1, segmentation_scores
+from sklearn_cvb.plotting import algorithm_colours
 
 rng = np.random.default_rng(0)
 subjects, tenses = ["ngi", "u", "si", "ba"], ["ya", "zo", "be"]
@@ -46,8 +47,8 @@ print("boundaries", boundary_scores(gold[:n], found))
 # The pieces that come back are found in the end.
 
 fig, ax = plt.subplots(layout="constrained")
-for (name, values), marker in zip(f1.items(), "os^", strict=True):
-    ax.plot(sizes, values, marker=marker, label=name)
+for (name, values), colour, marker in zip(f1.items(), algorithm_colours(f1), "os^", strict=True):
+    ax.plot(sizes, values, marker=marker, color=colour, label=name)
 ax.set(xscale="log", xlabel="verbs", ylabel="F1 of pieces (%)", ylim=(0, 105))
 ax.set_xticks(sizes, labels=[str(n) for n in sizes])
 ax.minorticks_off()

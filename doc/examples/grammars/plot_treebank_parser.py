@@ -15,6 +15,7 @@ import numpy as np
 from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG
 from sklearn_cvb.datasets import make_pocket_english
 from sklearn_cvb.metrics import bracket_f1, bracket_scores
+from sklearn_cvb.plotting import algorithm_colours
 
 corpus = make_pocket_english(1200, with_trees=True, random_state=0)
 short = [i for i, words in enumerate(corpus.data) if len(words) <= 14]
@@ -47,14 +48,16 @@ parses = {
 rng = np.random.default_rng(0)
 picks = rng.integers(len(test), size=(30, len(test)))
 fig, ax = plt.subplots(layout="constrained")
+colours = algorithm_colours(parses)
 for shift, (name, found) in enumerate(parses.items()):
+    style = {"fmt": "o-", "capsize": 3, "color": colours[shift], "label": name}
     drawn = [
         [100 * bracket_f1([test[i] for i in pick], [trees[i] for i in pick]) for pick in picks]
         for trees in found
     ]
     values = [100 * bracket_f1(test, trees) for trees in found]
     places = np.array(numbers) + 0.05 * shift
-    ax.errorbar(places, values, 2 * np.std(drawn, axis=1), fmt="o-", capsize=3, label=name)
+    ax.errorbar(places, values, 2 * np.std(drawn, axis=1), **style)
 ax.set(xlabel="subtypes of each label", ylabel="F1 of brackets, new sentences (%)")
 ax.set_xticks(numbers)
 ax.grid(alpha=0.3)

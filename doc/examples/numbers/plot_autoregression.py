@@ -22,7 +22,7 @@ for t in range(1, len(truth)):
     series[t] = [0.95, -0.7][truth[t]] * series[t - 1] + rng.normal()
 
 # %%
-# ``AutoRegressive(order)`` looks so many steps back. Normal emissions see levels alone.
+# ``AutoRegressive(order)`` looks this many steps back. Normal emissions see levels alone.
 
 right = {}
 for name, emission in (("normal", "gaussian"), ("autoregressive", AutoRegressive(1))):

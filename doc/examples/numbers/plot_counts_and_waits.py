@@ -46,10 +46,10 @@ for name, (emission, values) in candidates.items():
 fig, (left, middle) = plt.subplots(1, 2, figsize=(6.4, 3.2), sharey=True, layout="constrained")
 rows = np.arange(len(scores))[::-1]
 left.plot(list(scores.values()), rows, "o")
-left.set(yticks=rows, yticklabels=list(scores), xlabel="held-out nats a step")
+left.set(yticks=rows, yticklabels=list(scores), xlabel="held-out nats per step")
 middle.plot(list(right.values()), rows, "o", color="tab:orange")
 middle.set(xlabel="steps in the right state (%)")
 for ax in (left, middle):
     ax.grid(alpha=0.3)
 for name, score in scores.items():
-    print(f"{name}: {score:.3f} nats a step, {right[name]:.1f} % right")
+    print(f"{name}: {score:.3f} nats per step, {right[name]:.1f} % right")

@@ -36,7 +36,7 @@ model.fit(train)
 plain = VBHMM(2, emission="gaussian", random_state=0).fit([x[:, :1] for x in train])
 for name, one, X in (("by the clock", model, new), ("one table", plain, [x[:, :1] for x in new])):
     right = one_to_one_accuracy(states[15:], one.predict(X))
-    print(f"{name}: {one.score(X):.3f} nats a step, {right:.1%} of the states right")
+    print(f"{name}: {one.score(X):.3f} nats per step, {right:.1%} of the states right")
 
 # %%
 # Both tables, with states from little to much movement.

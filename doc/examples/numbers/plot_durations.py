@@ -42,7 +42,7 @@ models = {
 for name, model in models.items():
     model.fit(train)
     right = one_to_one_accuracy(states[15:], model.predict(new))
-    print(f"{name}: {model.score(new):.3f} nats a step, {right:.1%} of the states right")
+    print(f"{name}: {model.score(new):.3f} nats per step, {right:.1%} of the states right")
 
 # %%
 # What was learned of durations, beside the geometric ones of the plain chain.

@@ -2,7 +2,7 @@
 What if a few values are far off?
 =================================
 
-A sensor that fails now and then, a slip of the pen: a few values lie far from all others. Normal
+A sensor that fails now and then, a typing error: a few values lie far from all others. Normal
 emissions take them for a regime of their own, and lose one of the true ones. Student's t emissions
 expect such values in every state. The series is generated.
 """

@@ -49,6 +49,6 @@ for first in range(0, 100, 6):
 fig, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 axes.plot(6 * np.arange(1, len(scores) + 1), scores, label="partial_fit")
 axes.axhline(model.score(store[100:]), color="black", ls=":", label="fit")
-axes.set(xlabel="days", ylabel="nats a step, last 20 days")
+axes.set(xlabel="days", ylabel="nats per step, last 20 days")
 axes.legend()
 folder.cleanup()

@@ -35,9 +35,9 @@ models = {
     "pooled": VBHMM(2, transitions=Transitions(contexts=1, prior="pooled"), **settings).fit(train),
 }
 one = VBHMM(2, **settings).fit([x[:, :1] for x in train])
-print(f"one table: {one.score([x[:, :1] for x in later]):.4f} nats a step")
+print(f"one table: {one.score([x[:, :1] for x in later]):.4f} nats per step")
 for name, model in models.items():
-    print(f"{name}: {model.score(later):.4f} nats a step")
+    print(f"{name}: {model.score(later):.4f} nats per step")
 
 # %%
 # How often each person stays in the first state: pooled tables lie between what the person's own

@@ -3,7 +3,7 @@ Which sequences belong together?
 ================================
 
 :class:`~sklearn_cvb.HMMMixture` learns several hidden Markov models at once, and which of them each
-sequence comes from. Here these are visits to a shop, of three kinds, which nobody told apart.
+sequence comes from. Here these are visits to a shop, of three kinds, which nobody labelled.
 """
 
 import matplotlib.pyplot as plt

@@ -13,6 +13,7 @@ import matplotlib.pyplot as plt
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Symbols
 from sklearn_cvb.datasets import make_hmm_sequences
 from sklearn_cvb.metrics import bits_per_token, perplexity
+from sklearn_cvb.plotting import algorithm_colours
 
 X, _ = make_hmm_sequences(400, n_components=5, n_symbols=20, random_state=0)
 X_test = X[200:]
@@ -40,21 +41,28 @@ curves = {
     for name, model in models.items()
 }
 bits = bits_per_token(models["CVB"].score_samples(X_test), lengths)
-print(f"CVB after {sizes[-1]} sequences: {bits:.2f} bits a symbol")
+print(f"CVB after {sizes[-1]} sequences: {bits:.2f} bits per symbol")
 
 # %%
-# With little data EM is sure of what it has seen by chance, and pays for it: where a point of EM is
-# missing, it holds some new sequences for impossible. The others average over
-# parameters. With much data all are alike.
+# With little data EM is sure of what it has seen by chance, and pays for it: a hollow marker on the
+# upper edge is an infinite value, of a model that holds some new sequences for impossible. The
+# others average over parameters. With much data all are alike.
 
 fig, ax = plt.subplots(layout="constrained")
-for (name, values), marker in zip(curves.items(), "os^D", strict=True):
-    ax.plot(sizes, values, marker=marker, label=name)
+highest = 1000
+for (name, values), colour, marker in zip(
+    curves.items(), algorithm_colours(curves), "os^D", strict=True
+):
+    ax.plot(sizes, values, marker=marker, color=colour, label=name)
+    infinite = [n for n, value in zip(sizes, values, strict=True) if value == float("inf")]
+    at = [highest] * len(infinite)
+    ax.plot(infinite, at, marker, color=colour, mfc="none", ms=10, clip_on=False)
 ax.set(
     xscale="log",
     yscale="log",
     xlabel="sequences to learn from",
     ylabel="perplexity of new sequences",
+    ylim=(None, highest),
 )
 ax.set_xticks(sizes, labels=[str(n) for n in sizes])
 ax.minorticks_off()

@@ -1,14 +1,14 @@
 """
-What do slips in a dictionary cost?
-===================================
+What do wrong tags in a dictionary cost?
+========================================
 
-A dictionary of all tags that a word ever had lists every slip of its annotators as a legal tag:
+A dictionary of all tags that a word ever had lists every mistake of its annotators as a legal tag:
 "the" as an adjective. Generated English (:func:`~sklearn_cvb.datasets.make_pocket_english`) has
-such slips, too. How many words are tagged wrong because of them, and what helps?
+such mistakes, too. How many words are tagged wrong because of them, and what helps?
 """
 
 # %%
-# Five taggers learn from the same raw sentences. Some are told more than a plain list of tags:
+# Five taggers learn from the same raw sentences. Some get more than a plain list of tags:
 # which tags are rare, how often each was seen, or the tags of 30 sentences. Rare tags and weights
 # come from other tagged text.
 

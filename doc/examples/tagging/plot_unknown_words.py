@@ -20,8 +20,8 @@ gold = np.concatenate([np.array(tags) for tags in corpus.target[500:]])
 everything = pocket_english_dictionary()
 
 # %%
-# ``tag_sources`` says for each token what told its tag: the dictionary, or the form of the word. So
-# the accuracy of guesses can be told apart from that of known words.
+# ``tag_sources`` says for each token where its tag comes from: the dictionary, or the form of the
+# word. So the accuracy of guesses can be separated from that of known words.
 
 rng = np.random.default_rng(0)
 order = rng.permutation(sorted(everything))

@@ -12,7 +12,7 @@ from sklearn_cvb.chain.numbers.e_step import NumericProblem
 from sklearn_cvb.emissions.columns import MixedObservations
 from sklearn_cvb.emissions.emission import Family, Observations, Scores
 
-# So many steps tell where the clusters are.
+# This many steps tell where the clusters are.
 _SAMPLE = 20_000
 # Probability shared by all clusters: no step is certain, nor in a cluster of its own.
 REST = 0.2

@@ -119,9 +119,9 @@ def expand_contexts(
 
 # Posteriors, pair marginals and statistics of all sequences under given weights and scores
 
-# Sequences are inferred together up to so many steps: their tables stay in the cache.
+# Sequences are inferred together up to this many steps: their tables stay in the cache.
 _PIECE = 16384
-# Counts of so many pieces are there at a time before they are added.
+# Counts of this many pieces are there at a time before they are added.
 _ADDED = 256
 # What is below may have lost digits; what steps of at least this probability add outweighs it.
 _SMALLEST_MESSAGE, SMALLEST_STEP = 1e-300, 1e-250

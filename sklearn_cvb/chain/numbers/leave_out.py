@@ -32,7 +32,7 @@ from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.settings import window_for
 
-# A sweep has so many groups at least, where there are as many sequences; and no group has more
+# A sweep has this many groups at least, where there are as many sequences; and no group has more
 # steps, so that its tables stay in the cache.
 _FEWEST_GROUPS, _LARGEST_GROUP = 16, 8192
 
@@ -250,7 +250,7 @@ def sweep(
 ) -> InferenceResult:
     """One sweep; shares change in place. Counts are those of all units at the end."""
     running, total = HMMCounts(*map(np.copy, counts)), 0.0
-    # Counted anew, so that rounding does not build up.
+    # Counted again, so that rounding does not build up.
     counted: HMMCounts | None = None
     lost = []
     for group in shares.layout.groups:

@@ -24,7 +24,7 @@ from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 _TURNS = 20
 # Cuts at random places, and clusterings, that are tried.
 _TRIES = 3
-# Numberings of clusters that are tried: the best of all, or above so many states of random ones.
+# Numberings of clusters that are tried: the best of all, or above this many states of random ones.
 _NUMBERINGS, _ALL_NUMBERED, _RANDOM = 2, 7, 5
 # What a step costs that is ruled out, as a probability.
 _NEXT_TO_NOTHING = 1e-3
@@ -105,7 +105,7 @@ class Sample(NamedTuple):
     known: np.ndarray | None  # states of steps, -1 where not known
     scores_of: Callable[[np.ndarray], Scores]  # what the steps of each state tell, by their states
     nearness: Callable[[Scores], np.ndarray]  # how near each step is to each state, (n_steps, K)
-    kmeans_clusters: Callable[[], np.ndarray]  # the cluster of each step, drawn anew
+    kmeans_clusters: Callable[[], np.ndarray]  # the cluster of each step, drawn again
     draw_clusters: Callable[[], np.ndarray]  # clusters around steps that are drawn
 
     def by_cuts(self, cuts: np.ndarray) -> np.ndarray:
@@ -263,7 +263,7 @@ def sample_of_values(
     def around(states: np.ndarray) -> Centres:
         of_states = np.eye(n_states)[states].T
         sums, n_seen = of_states @ table, of_states @ observed
-        # A state that no path visits begins anew at a step.
+        # A state that no path visits begins again at a step.
         means = np.where(n_seen > 0, sums / np.maximum(n_seen, 1), table[rng.integers(len(table))])
         return centres._replace(means=means)
 

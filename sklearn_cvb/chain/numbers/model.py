@@ -403,7 +403,7 @@ class NumberChain(Model):
         return NumberUnits(units.layout, *(table.copy() for table in units[1:]))
 
     def compact(self, state: State) -> State:
-        """Without scores, which the next sweep makes anew."""
+        """Without scores, which the next sweep makes again."""
         return self.finish(state, goes_on=True)
 
     def finish(self, state: State, *, goes_on: bool) -> State:

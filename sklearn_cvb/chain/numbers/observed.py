@@ -424,7 +424,7 @@ class NumberObservation(Observation):
         return found, new.corpus.observed_lengths
 
     def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
-        """The step of an observation as X, after those that tell what it is, where such are told.
+        """The step of an observation as X, after those that an autoregression looks back on.
 
         `before` is what was made of the observation before, None for none. One that is missing
         lacks all columns.

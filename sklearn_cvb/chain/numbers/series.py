@@ -46,7 +46,7 @@ from sklearn_cvb.reading.validation import InvalidParameterError
 
 # More contexts than this are no contexts, but times or names.
 _MOST_CONTEXTS = 10_000
-_OTHER_NAMES = " (number them anew, or make them a column of text in frames)"
+_OTHER_NAMES = " (renumber them, or make them a column of text in frames)"
 
 
 def emission_of(value: Any) -> Emission:
@@ -69,7 +69,7 @@ def series_to_fit(
 ) -> tuple[Series, dict[str, Any], tuple[str, ...]]:
     """Training sequences, what scikit-learn knows of their columns, and messages.
 
-    `y` is not used, but who gives lengths there is told what to do.
+    `y` is not used, but who gives lengths there is advised.
     """
     contexts, emission = options.transitions.contexts, emission_of(options.emission)
     series = as_series(X)
@@ -137,7 +137,7 @@ def series_in_fitted_columns(options: ChainOptions, learned: Learned, X: Any) ->
         if series.is_table:
             hint += "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
         raise ValueError(
-            f"X has {n_columns} column{'s' * (n_columns > 1)} a step, but {options.name} is "
+            f"X has {n_columns} column{'s' * (n_columns > 1)} per step, but {options.name} is "
             f"expecting {n_fitted} as in fit{hint}"
         )
     return series
@@ -193,11 +193,11 @@ def split_contexts(series: Series, column: int) -> Series:
 
 
 def check_contexts(series: Series, cells: Cells | None = None) -> Series:
-    """Sequences whose contexts are whole numbers from 0 on, of which a fit has left so many.
+    """Sequences whose contexts are whole numbers from 0 on, of which a fit has left this many.
 
     None: as many as they tell. That of a first step, which nothing leads to, may be missing.
     """
-    assert series.contexts is not None, "they were told"
+    assert series.contexts is not None, "they were given"
     contexts, starts = series.contexts.copy(), series.corpus.starts
     first = contexts[starts[:-1]]
     contexts[starts[:-1]] = np.where(np.isnan(first), 0.0, first)
@@ -249,7 +249,7 @@ def with_common_columns(options: ChainOptions, X: Any) -> Any:
 def _categories(options: ChainOptions, samples: list[Any], names: list[Any] | None) -> Categories:
     """The labels of all columns that are text and may be categories, or are contexts.
 
-    First those that were told, then others in order, also where a column says that it may hold
+    First those that were given, then others in order, also where a column says that it may hold
     them. Contexts may have others later on, where these are pooled.
     """
     emission, transitions = emission_of(options.emission), options.transitions

@@ -81,7 +81,7 @@ def _passes(
     forward_visits(*tables[:2], *steps, room, forward)
     backward = np.ascontiguousarray(np.swapaxes(tables.transition, 1, 2))
     lost = None
-    # What was added of a sequence before it was lost is added up anew without it.
+    # What was added of a sequence before it was lost is added up again without it.
     while lost is None or not np.array_equal(lost, np.isnan(log_z)):
         lost, posterior = np.isnan(log_z), np.zeros((n_steps, width))
         visits, pairs = np.zeros_like(durations), np.zeros_like(backward)
@@ -195,7 +195,7 @@ def log_states_given_past(
     lasting = tables.log_lasting[0].T
     log_states, emitted = entered + lasting[0], np.zeros_like(entered)
     steps = np.arange(len(entered)) - np.repeat(starts[:-1], np.diff(starts))
-    # Visits that began so many steps ago.
+    # Visits that began this many steps ago.
     for age in range(1, min(len(lasting), int(np.diff(starts).max()))):
         later = np.flatnonzero(steps >= age)
         emitted[later] += log_weights[later - age]
@@ -252,7 +252,7 @@ def final_visits(
     chances = np.full((len(starts) - 1, *log_durations.shape), -np.inf)
     for table, begin, end in zip(chances, starts[:-1], starts[1:], strict=True):
         emitted = np.zeros(len(log_durations))
-        # The visit began so many steps ago.
+        # The visit began this many steps ago.
         for age in range(min(log_durations.shape[1], end - begin)):
             emitted = emitted + log_weights[end - 1 - age]
             goes_on = (entered[end - 1 - age] + emitted)[:, None] + log_durations[:, age:]

@@ -19,7 +19,8 @@ from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.learning.dirichlet import SymmetricRows, positive_probability, stays_fixed
 from sklearn_cvb.learning.model import State
 
-# How often weights and alpha are learned anew from the same counts, as long as alpha moves by more.
+# How often weights and alpha are learned again from the same counts, as long as alpha moves by
+# more.
 _SHARED_STEPS, _STANDS_STILL = 20, 1e-5
 
 

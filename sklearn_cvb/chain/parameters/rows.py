@@ -264,8 +264,8 @@ def prior_of(cells: Cells, hyper: ChainConcentrations) -> ChainPrior:
 def with_dictionary(emission: np.ndarray, cells: Cells, hyper: ChainConcentrations) -> np.ndarray:
     """Prior cells of emissions with what a dictionary and forms expect.
 
-    As if the corpus had been tagged so many times in the proportions that they expect; words known
-    by their form alone share out their concentration in these, too.
+    As if the corpus had been tagged this many times in the proportions that they expect; words
+    known by their form alone share out their concentration in these, too.
     """
     if hyper.dictionary_weight is None:
         return emission

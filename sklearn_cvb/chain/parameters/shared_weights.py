@@ -10,9 +10,10 @@ Pooled tables are one index more: row j of every context is Dirichlet(alpha b_j1
 so that each state j has weights of its own, which its rows in all contexts share. Start rows have a
 plain prior then.
 
-All is learned from table counts: how many of the C transitions from j to k came anew from b (Teh,
-Jordan, Beal and Blei 2006), expected by Teh, Kurihara and Welling (2007) or drawn (Gibbs). Given
-tables, row totals alone tell of alpha; how many of a state's tables came anew tells of gamma.
+All is learned from table counts: how many of the C transitions from j to k were new draws from b
+(Teh, Jordan, Beal and Blei 2006), expected by Teh, Kurihara and Welling (2007) or drawn (Gibbs).
+Given tables, row totals alone tell of alpha; how many of a state's tables were new draws tells of
+gamma.
 """
 
 import math
@@ -196,7 +197,7 @@ def _draw_tables(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator
 
 
 def _draw_concentration(
-    anew: float,
+    n_new: float,
     totals: np.ndarray,
     priors: np.ndarray,
     slopes: np.ndarray,
@@ -205,7 +206,7 @@ def _draw_concentration(
 ) -> float:
     """A concentration given how many tables came from it, by one Beta variable a row.
 
-    Its likelihood is a^anew times Gamma(u) / Gamma(u + n) for each row of total n, whose prior u
+    Its likelihood is a^n_new times Gamma(u) / Gamma(u + n) for each row of total n, whose prior u
     rises with it by `slopes`; the quotient is an integral over w of w^(u - 1) (1 - w)^(n - 1).
     """
     has_counts = totals > 0
@@ -216,5 +217,5 @@ def _draw_concentration(
     log_y = np.log(rng.standard_gamma(b + 1.0)) + np.log1p(-rng.random(n)) / b
     logs = log_x - np.logaddexp(log_x, log_y)
     shape, rate = gamma
-    drawn = rng.gamma(shape + anew) / (rate - slopes[has_counts] @ logs)
+    drawn = rng.gamma(shape + n_new) / (rate - slopes[has_counts] @ logs)
     return float(np.clip(drawn, dirichlet.SMALLEST, dirichlet.LARGEST))

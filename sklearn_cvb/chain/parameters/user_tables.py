@@ -211,7 +211,7 @@ def with_tables(
 
 
 def _is_table(concentration: Any) -> bool:
-    """Whether a concentration is one for each cell; lists of no one shape are told later."""
+    """Whether a concentration is one for each cell; lists of no one shape are refused later."""
     return isinstance(concentration, list | tuple) or bool(np.ndim(concentration))
 
 

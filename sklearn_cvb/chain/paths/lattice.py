@@ -20,7 +20,7 @@ from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 
-# So many tokens at a time: what is laid out for them takes little memory.
+# This many tokens at a time: what is laid out for them takes little memory.
 _BLOCK = 2**16
 # What `topology` may be, but for a table.
 NAMES = ("full", "independent", "constant", "left-right")
@@ -509,7 +509,7 @@ def cells_with_end(cells: Cells) -> Cells:
 
 
 def cells_with_visits(cells: Cells, longest: int) -> Cells:
-    """The layout of visits of so many steps at most, each of which another state follows.
+    """The layout of visits of this many steps at most, each of which another state follows.
 
     A state that no other may follow is endless, and the only one that follows itself; under a tied
     topology none follows another.

@@ -54,7 +54,7 @@ def paths_of_visits(
 ) -> np.ndarray:
     """States of paths, flat, whose visits last for 1..L steps by the rows of durations (K, L).
 
-    They go on from visits `before`, whose states and steps left are given, or begin anew.
+    They go on from visits `before`, whose states and steps left are given, or begin again.
     """
     inside = np.arange(lengths.max()) < lengths[:, None]
     moves, lasts = np.cumsum(transition, axis=1), np.cumsum(durations, axis=1)
@@ -81,7 +81,7 @@ def paths_ending_at(
     rng: np.random.RandomState,
 ) -> np.ndarray:
     """States of paths, flat, given that each ends at its length; ValueError if none does."""
-    # By the number of tokens still to come, in proportion: p(so many, then the end | state).
+    # By the number of tokens still to come, in proportion: p(this many, then the end | state).
     to_come = np.empty((lengths.max(), len(start)))
     to_come[0] = end
     for n in range(1, len(to_come)):

@@ -26,7 +26,7 @@ from sklearn_cvb.learning.model import Fit
 
 
 class Chains(NamedTuple):
-    """Traces of all restarts after burn-in, one value a sweep, shape (n_init, n_draws) each.
+    """Traces of all restarts after burn-in, one value per sweep, shape (n_init, n_draws) each.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class ChainSamples(NamedTuple):
 
 
 class PathCounts(NamedTuple):
-    """Counts and prior of each sampled path, made anew from its states."""
+    """Counts and prior of each sampled path, made again from its states."""
 
     problem: Problem
     counts_rare: bool  # whether unknown words take the mean count of words seen once

@@ -38,7 +38,7 @@ _WORD_CONCENTRATION = 0.1
 SEGMENTS, CUTS = "segments", "cuts"
 # The rest for states beside the one that is nearest: nothing is certain.
 _REST = 0.2
-# So many entries at a time: what is laid out for them takes little memory.
+# This many entries at a time: what is laid out for them takes little memory.
 _BLOCK = 2**18
 # With more of all entries than this in use a product is faster in tables.
 _DENSE = 0.15

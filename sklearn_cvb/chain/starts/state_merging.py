@@ -29,7 +29,7 @@ _CALM = 1e-4
 _LEAST_TOKENS = 1.0
 # What differs by less, a token, is equal.
 _DIGITS = 9
-# So many pairs are looked at, and so many of them followed until the bound settles.
+# This many pairs are looked at, and this many of them followed until the bound settles.
 _TRIED, _FOLLOWED = 10, 3
 
 
@@ -53,7 +53,7 @@ def merged_state(chain: Any, rng: np.random.Generator) -> State:
 
 
 def _converge(state: State, chain: Any, rng: np.random.Generator, most: int) -> tuple[State, float]:
-    """State and bound after at most so many sweeps."""
+    """State and bound after at most this many sweeps."""
     state, bound = VB().sweep(state, chain, rng)
     for _ in range(most - 1):
         before = bound

@@ -72,7 +72,7 @@ _MOST_PIECES, _SMALLEST_PIECE = 8, 30_000
 # Entries of the lattice for every cell of a further table of counts: clearing and adding it then
 # take little time.
 _ENTRIES_PER_CELL = 8
-# Every so many tokens tell how many states a token may take.
+# Every this many tokens tell how many states a token may take.
 _SAMPLED = 64
 
 _NONE = np.empty(0, np.intp)

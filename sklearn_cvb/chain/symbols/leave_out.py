@@ -6,8 +6,8 @@ Wang and Blunsom (2013), section 4. The corpus is cut into *units*, whole sequen
 long ones, and each is inferred from the expected counts of all others (eqs. 24-25). From top to
 bottom: how units are laid out, their first posteriors, a sweep and its score, a pass over units by
 their engine, and how surely a count is 0. Last comes the update of figure 3, which leaves out a
-token at a time. What a pass does is told in `sklearn_cvb.kernels.chain.leave_out`, and the lists of
-units are made in `sklearn_cvb.chain.symbols.leave_out_lists`.
+token at a time. What a pass does is described in `sklearn_cvb.kernels.chain.leave_out`, and the
+lists of units are made in `sklearn_cvb.chain.symbols.leave_out_lists`.
 """
 
 from collections.abc import Callable
@@ -58,11 +58,12 @@ from sklearn_cvb.learning.threads import even_pieces
 
 # Where neighbours have more pairs of states than this for a token, lists are too long.
 _MOST_PAIRS_A_TOKEN = 16
-# A sum is kept where it is at most so many times as large as the blocks.
+# A sum is kept where it is at most this many times as large as the blocks.
 _SUMMED = 4
 # Tokens whose first pairs are made at a time.
 _STRETCH = 10_000
-# Every so many sweeps counts are made anew from the posteriors, so that rounding does not build up.
+# Every this many sweeps counts are made again from the posteriors, so that rounding does not build
+# up.
 REBUILT = 20
 # Share of all tokens by which counts may differ from those of the posteriors.
 _ROUNDING = 1e-9
@@ -176,7 +177,7 @@ def _sizes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Number of posteriors and of entries of blocks that each unit keeps.
 
-    Blocks are stored `without` so many rows and columns.
+    Blocks are stored `without` this many rows and columns.
     """
     ambiguous = np.where(count > 1, count, 0)
     n_entries = _sums(ambiguous, begin, end)
@@ -624,7 +625,7 @@ def sweep_by_token(
     total = leave_token_out.sweep_tokens(
         tally, floor_of(prior), tokens, leave_token_out.token_workspace(problem.cells.n_states)
     )
-    # Counted anew, so that rounding does not build up.
+    # Counted again, so that rounding does not build up.
     return units._replace(counts=counts_of_tokens(units, problem)), total
 
 

@@ -252,7 +252,7 @@ class SymbolChain(Model):
         rng: np.random.Generator,
         temperature: float,
     ) -> StructureSample:
-        """All paths anew, a token, a sequence or all at a time."""
+        """All paths again, a token, a sequence or all at a time."""
         resample = _RESAMPLE[self.settings.resampling_unit]
         slots, counts, proposals = resample(sample, counts, self.problem, prior, temperature, rng)
         return StructureSample(counts, SampledPath(slots, sample.visits), proposals=proposals)

@@ -49,7 +49,7 @@ from sklearn_cvb.reading.times import cautions_of_times
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import Windows, window_for
 
-# A sequence of so many tokens that holds most of all is left out in windows.
+# A sequence of this many tokens that holds most of all is left out in windows.
 _LONG = 100
 
 # Fewer tokens than this are not worth a thread.

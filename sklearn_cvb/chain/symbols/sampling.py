@@ -85,7 +85,7 @@ def initial_slots(
 def draw_path(
     weights: ChainWeights, problem: Problem, levels: np.ndarray, slots: np.ndarray
 ) -> np.ndarray:
-    """The path `slots` with the states of all ambiguous tokens drawn anew, given weights.
+    """The path `slots` with the states of all ambiguous tokens drawn again, given weights.
 
     `levels` holds a uniform number for each of them. What no path explains stays as it is.
     """

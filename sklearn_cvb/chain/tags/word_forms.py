@@ -2,15 +2,15 @@
 (probabilities) of tags that these tell, from tries of word forms.
 
 The shares of tags by shape and ending (Brants 2000, section 2.3) are learned from the rarer words
-whose tags are known, one vote a word type: frequent words have tags and forms of their own, and say
-little about words that are seldom seen. How a word begins counts half, beside what its shape tells:
-the shares are p(tag | ending) times the root of p(tag | beginning) / p(tag | shape). So prefixes
-tell tags apart in languages that have them, and cost little elsewhere.
+whose tags are known, one vote per word type: frequent words have tags and forms of their own, and
+say little about words that are seldom seen. How a word begins counts half, beside what its shape
+tells: the shares are p(tag | ending) times the root of p(tag | beginning) / p(tag | shape). So
+prefixes tell tags apart in languages that have them, and cost little elsewhere.
 
-A dictionary that lists tags without saying how often each was seen lists slips beside the tags that
-are right. Two things tell them apart without any tagged text. The forms of a word in other case
-mostly have its tags, but seldom its slips. And a tag of words that look otherwise, such as proper
-nouns and list markers for words in small letters, is less likely.
+A dictionary that lists tags without saying how often each was seen lists wrong tags beside
+the right ones. Two things distinguish them without any tagged text. The forms of a word in other
+case mostly have its tags, but seldom its wrong ones. And a tag of words that look otherwise, such
+as proper nouns and list markers for words in small letters, is less likely.
 
 Tokens that are no strings have no form.
 """
@@ -49,7 +49,7 @@ _OF_BEGINNINGS = 0.5
 # sentences, and if both is so.
 _ONE_SIGN, _BOTH_SIGNS = 0.5, 0.95
 
-# So many tokens without a letter may come before the word that begins a sentence.
+# This many tokens without a letter may come before the word that begins a sentence.
 _MOST_MARKS = 2
 
 # The states that a word may take, ascending, and the share of each.
@@ -304,7 +304,7 @@ class TagShares(NamedTuple):
         return shares / shares.sum()
 
     def _with_tally(self, plain: np.ndarray, tally: Mapping[Any, Any], weight: float) -> StateRow:
-        """Shares of the open tags, and of those that are told with a part of `weight`."""
+        """Shares of the open tags, and of those that are known with a part of `weight`."""
         part = weight / sum(tally.values())
         states = self.states
         if not tally.keys() <= self.places.keys():
@@ -326,7 +326,7 @@ def known_tags(
     labels: Mapping[Any, Any],
     uses: Mapping[Any, Any],
 ) -> KnownTags:
-    """What is told of words: by entries, and by how often each state was the label of a word.
+    """What is known of words: by entries, and by how often each state was the label of a word.
 
     `uses` is how often words occur in the text; rarer ones may be left out.
     """
@@ -352,9 +352,9 @@ def known_tags(
 
 
 def tag_shares(tags: KnownTags, n_states: int, legal: np.ndarray | None = None) -> TagShares | None:
-    """Learn shares from what is told of words; None if no word has a vote.
+    """Learn shares from what is known of words; None if no word has a vote.
 
-    Words of which nothing is told may take the states `legal`; None for those of open tags, which
+    Words of which nothing is known may take the states `legal`; None for those of open tags, which
     at least one in a thousand of the voting words takes.
     """
     if not tags.voting:
@@ -424,7 +424,7 @@ class _Trie(NamedTuple):
 
 
 def _smoothed(trie: _Trie, votes: csr_array) -> np.ndarray:
-    """Shares at every node: counts there, and so many words in the shares of the node above."""
+    """Shares at every node: counts there, and this many words in the shares of the node above."""
     shape = len(trie.starts) - 1, len(trie.depths)
     belongs = csr_array((np.ones(len(trie.nodes)), trie.nodes, trie.starts), shape)
     table = (belongs.T @ votes).toarray()
@@ -466,7 +466,7 @@ def _symbols(word: str, lower: str, is_known: bool, ends: bool) -> list[str]:
 def by_form(
     shares: TagShares, words: Sequence[Any], known: Container[Any], begins: Sequence[bool]
 ) -> dict[int, StateRow]:
-    """States and shares of the words, by their place, of which nothing else is told."""
+    """States and shares of the words, by their place, of which nothing else is known."""
     return {
         i: shares.row(word, begins[i])
         for i, word in enumerate(words)
