@@ -8,6 +8,7 @@ import ast
 import re
 import shutil
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,6 +24,7 @@ project = "sklearn_cvb"
 author = "the sklearn_cvb authors"
 project_copyright = author
 version = release = sklearn_cvb.__version__
+metadata = tomllib.loads(HERE.with_name("pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 extensions = [
     "sphinx.ext.autodoc",
@@ -51,10 +53,11 @@ html_js_files = ["search_summary.js"]
 html_context = {"default_mode": "auto"}
 html_favicon = "_static/favicon.svg"
 html_theme_options = {
-    "logo": {"text": "sklearn_cvb", "image_light": "_static/favicon.svg"},
+    "logo": {"text": f"sklearn_cvb {version}", "image_light": "_static/favicon.svg"},
+    "github_url": metadata["urls"]["Source"],
     "navbar_start": ["navbar-logo"],
     "navbar_center": ["navbar-nav"],
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["theme-switcher", "navbar-icon-links"],
     "navbar_persistent": ["search-button"],
     "navbar_align": "left",
     "header_links_before_dropdown": 6,

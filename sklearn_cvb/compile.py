@@ -104,7 +104,7 @@ def compile_for(situation: Situation) -> int:
     begun: list[None] = []
     with warnings.catch_warnings(), when_compiling(lambda: begun.append(None)):
         warnings.simplefilter("ignore", UserWarning)
-        situation.read(situation.fit())
+        situation.call_methods(situation.fit())
     return len(begun)
 
 

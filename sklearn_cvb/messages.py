@@ -1,4 +1,4 @@
-"""Warnings that point at the user's line, and parts of messages (did you mean)."""
+"""Warnings that point at the user's line, and parts of messages: how many more, did you mean."""
 
 import os
 import sys

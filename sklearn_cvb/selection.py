@@ -1,4 +1,4 @@
-"""Choosing the number of states: evidence, held-out perplexity, AIC, BIC and ICL."""
+"""Choosing the number of states by criteria: evidence, held-out perplexity, AIC, BIC and ICL."""
 
 import math
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ __all__ = ["ComponentSelection", "Criterion", "integrated_likelihood", "select_c
 # The attribute that stands for the evidence, and its unit.
 _EVIDENCE = {
     "lower_bound_": "lower bound (nats)",
-    "loo_score_": "leave-one-out score (nats per token)",
+    "loo_score_": "leave-one-out score (nats per {})",
 }
 
 
@@ -157,7 +157,7 @@ def select_components(
     >>> selection.best("evidence"), selection.best("BIC")
     (3, 3)
     """
-    numbers = list(n_components)
+    numbers = list(n_components) if isinstance(n_components, Iterable) else []
     if not numbers or any(not isinstance(k, Integral) or k < 1 for k in numbers):
         raise ValueError(f"n_components must list positive integers, got {n_components!r}")
     train, test = _split_in_two(X, test_size, random_state)
@@ -166,9 +166,10 @@ def select_components(
     name = next((name for name in _EVIDENCE if hasattr(models[0], name)), None)
     evidence = None if name is None else [float(getattr(model, name)) for model in models]
     held_out = [float(np.exp(-model.score(test))) for model in partial]
+    per = "token" if hasattr(models[0], "vocabulary_") else "step"
     criteria = [
-        Criterion("evidence", _EVIDENCE.get(name or "", ""), True, evidence),
-        Criterion("held-out perplexity", "perplexity per token", False, held_out),
+        Criterion("evidence", _EVIDENCE.get(name or "", "").format(per), True, evidence),
+        Criterion("held-out perplexity", f"perplexity per {per}", False, held_out),
         Criterion("AIC", "AIC (nats)", False, [model.aic(X) for model in models]),
         Criterion("BIC", "BIC (nats)", False, [model.bic(X) for model in models]),
         Criterion("ICL", "ICL (nats)", False, [integrated_likelihood(m, X) for m in models]),
@@ -190,7 +191,7 @@ def integrated_likelihood(model: Any, X: Any) -> float:
         BIC, minus twice the log probability of the most probable states given X, in nats: it
         prefers states that the data tell apart.
     """
-    read = model._read_again(learned_of(model), X, means=True)
+    read = model._read_weighted(learned_of(model), X, means=True)
     return float(model.bic(X) - 2 * log_posterior_of_paths(read))
 
 

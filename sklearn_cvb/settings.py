@@ -1,4 +1,5 @@
-"""Settings that belong together: objects that stand where a parameter's usual value is a word.
+"""Settings that belong together: objects that stand where a parameter's usual value is a word, such
+as `Transitions("left-right", sticky=5)` for "left-right".
 
 ``transitions="left-right"`` is short for ``transitions=Transitions("left-right")``. Within an
 estimator the fields have scikit-learn's nested names: ``set_params(transitions__sticky=10)``, which
@@ -14,12 +15,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.reading.saved_values import SavesAttributes
 from sklearn_cvb.reading.validation import HasMethods, Interval, InvalidParameterError, StrOptions
 from sklearn_cvb.reading.word_lists import WORD_LISTS
+from sklearn_cvb.website import SiteLink
 
 # Counts over a lower temperature may leave the range of float64.
 _LOWEST_TEMPERATURE = 1e-100
@@ -47,7 +48,7 @@ def settings_in(constraints: dict[str, list[Any]]) -> dict[str, type["Setting"]]
     }
 
 
-class Nested(BaseEstimator):
+class Nested(SiteLink):
     """What has parameters that are such objects, or plain values that are short for one."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
@@ -108,7 +109,7 @@ class Setting(SavesAttributes, Nested):
     _plain: ClassVar[str] = ""
 
     @classmethod
-    def meant_by(cls, value: Any) -> Self:
+    def from_value(cls, value: Any) -> Self:
         """The object that the value of a parameter stands for."""
         if isinstance(value, cls):
             return value
@@ -117,7 +118,7 @@ class Setting(SavesAttributes, Nested):
     @classmethod
     def of(cls, value: Any) -> Self:
         """The same, checked."""
-        found = cls.meant_by(value)
+        found = cls.from_value(value)
         found._validate_params()
         return found
 

@@ -18,11 +18,11 @@ from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger, Symbols
 from sklearn_cvb.chain.symbols.leave_out import all_entries
 from sklearn_cvb.kernels.chain.decoding import best_states
-from sklearn_cvb.scale.parts import LocalParts, PartResult, add_results
+from sklearn_cvb.scale.parts import LocalShards, PartResult, add_results
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
     lay_out,
     problem_of_part,
-    read_here,
+    read_local_parts,
     read_part,
     word_counts_of,
 )
@@ -115,7 +115,7 @@ def _curve(text, n_shards, rounds, changes):
     curve, done, read = (
         [],
         0,
-        read_here(*in_parts(model), split(X, n_shards)),
+        read_local_parts(*in_parts(model), split(X, n_shards)),
     )
     for n in rounds:
         model.set_params(max_iter=n - done)
@@ -194,7 +194,7 @@ def _rounds(client, name, model, X):
         if question[0] in ("infer", "sweep"):
             took.append(time.perf_counter() - begin[0])
             led.append(time.process_time() - begin[1])
-            worked.append(max(answers[0].processor.values()))
+            worked.append(max(answers[0].processor_seconds.values()))
             moved[:] = len(pickle.dumps(question)), len(pickle.dumps(answers[0].result))
         return answers
 
@@ -234,7 +234,7 @@ def constants(settings):
     model = CVBHMMTagger(text.dictionary, max_iter=6, tol=0, random_state=0)
     asked = model._part_settings()
     laid_out = lay_out(asked, word_counts_of(asked, part))
-    found["lay_out"] = _least(lambda: problem_of_part(laid_out.as_sent, part), 3)[0] / n_tokens
+    found["lay_out"] = _least(lambda: problem_of_part(laid_out.part_layout, part), 3)[0] / n_tokens
     found["sweep"] = _of_a_sweep(model, text.X, "sweep") / n_tokens
     dense = VBHMM(20, max_iter=6, tol=0, random_state=0)
     found["dense"] = _of_a_sweep(dense, text.X, "infer") / n_tokens
@@ -260,7 +260,7 @@ def _least(call, n):
 
 def _of_a_sweep(model, X, name):
     """The smallest processor seconds that the only shard of a fit takes for a round."""
-    ask, took = LocalParts.ask, []
+    ask, took = LocalShards.ask, []
 
     def timed(self, asked, *arguments):
         begin = time.process_time()
@@ -269,11 +269,11 @@ def _of_a_sweep(model, X, name):
             took.append(time.process_time() - begin)
         return answer
 
-    LocalParts.ask = timed
+    LocalShards.ask = timed
     try:
-        model._fit_reading(read_here(*in_parts(model), [(X, None)]), None, None)
+        model._fit_reading(read_local_parts(*in_parts(model), [(X, None)]), None, None)
     finally:
-        LocalParts.ask = ask
+        LocalShards.ask = ask
     return min(took)
 
 

@@ -1,33 +1,17 @@
-"""``.. front-picture:: words``: what the code of that section of the front page finds, drawn.
+"""``.. front-picture:: words``: what the code of that section of the front page finds, drawn."""
 
-The code itself is run, so that the picture shows what the page says.
-"""
-
-import contextlib
-import doctest
-import io
 from html import escape
-from pathlib import Path
 
 import numpy as np
 from docutils import nodes
+from front_code import found_by
 from sphinx.util.docutils import SphinxDirective
 
 from sklearn_cvb.display import PhraseTree, TaggedSentence
 
-PAGE = Path(__file__).resolve().parents[1] / "index.rst"
-WIDTH, HEIGHT, STEP, INK = 600, 150, 1.9, ("#2f7fc1", "#d1802f")
-
-
-def found_by(section):
-    """The names that the code of a section leaves."""
-    text = PAGE.read_text("utf-8")
-    begin = text.index(f"\n{section.capitalize()}\n---")
-    code = doctest.script_from_examples(text[begin : text.index("**Go on:**", begin)])
-    names = {}
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(code, names)
-    return names
+# The plot of numbers in its axes, and a step's width there.
+LEFT, WIDTH, HEIGHT, FOOT, STEP = 62, 590, 150, 40, 1.9
+INK = ("#2f7fc1", "#d1802f")
 
 
 def of_words(names):
@@ -42,20 +26,24 @@ def of_grammars(names):
 
 
 def of_numbers(names):
-    """A series over bands in the colours of its states, and its forecast."""
+    """A series over bands in the colours of its states, and its forecast, in axes."""
     series, model, forecast = names["series"], names["model"], names["forecast"]
     lowest, highest = np.nanmin(series) - 5, np.nanmax(series) + 5
 
+    def height(value):
+        return HEIGHT * (highest - value) / (highest - lowest)
+
     def points(steps, values):
-        heights = HEIGHT * (highest - values) / (highest - lowest)
+        heights = map(height, values)
         return " ".join(f"{STEP * t:.1f},{y:.1f}" for t, y in zip(steps, heights, strict=True))
 
     states, steps = model.predict([series])[0], np.arange(len(series))
     ends = [*(np.flatnonzero(np.diff(states)) + 1), len(series)]
     begins = [0, *ends[:-1]]
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'style="width:100%;max-width:{WIDTH}px;height:auto">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-LEFT} -4 {LEFT + WIDTH} '
+        f'{HEIGHT + FOOT + 4}" role="img" fill="currentColor" font-family="system-ui, sans-serif" '
+        f'font-size="14" style="width:100%;max-width:{LEFT + WIDTH}px;height:auto">',
         f"<title>{escape(_NUMBERS)}</title>",
     ]
     for begin, end in zip(begins, ends, strict=True):
@@ -70,14 +58,39 @@ def of_numbers(names):
     ahead = len(steps) + np.arange(forecast.lower.shape[1])
     fan = points([*ahead, *ahead[::-1]], [*forecast.lower[0, :, 0], *forecast.upper[0, ::-1, 0]])
     lines.append(f'<polygon points="{fan}" fill="{INK[0]}" opacity="0.8"/>')
-    return "\n".join([*lines, "</svg>"])
+    return "\n".join([*lines, *_axes(height, len(steps)), "</svg>"])
 
 
-_NUMBERS = "A series with a gap over bands in the colours of its states; its forecast at the end"
+def _axes(height, n_steps):
+    """Lines, ticks and names of both axes."""
+    lines = [f'<path d="M0,0 V{HEIGHT} H{STEP * n_steps:.0f}" fill="none" stroke="currentColor"/>']
+    for value in (20, 40, 60):
+        y = height(value)
+        lines += [
+            f'<path d="M-5,{y:.1f} H0" stroke="currentColor"/>',
+            f'<text x="-9" y="{y + 5:.1f}" text-anchor="end">{value}</text>',
+        ]
+    for step in range(0, n_steps + 1, 100):
+        x = f"{STEP * step:.0f}"
+        lines += [
+            f'<path d="M{x},{HEIGHT} v5" stroke="currentColor"/>',
+            f'<text x="{x}" y="{HEIGHT + 19}" text-anchor="middle">{step}</text>',
+        ]
+    lines += [
+        f'<text x="{STEP * n_steps / 2:.0f}" y="{HEIGHT + 36}" text-anchor="middle">step</text>',
+        f'<text transform="translate({14 - LEFT},{HEIGHT / 2:.0f}) rotate(-90)" '
+        'text-anchor="middle">temperature</text>',
+    ]
+    return lines
+
+
+_NUMBERS = (
+    "A temperature, missing for ten steps, over the states that were found; at the end its forecast"
+)
 PICTURES = {
-    "words": (of_words, "The sentence as the tagger tags it."),
+    "words": (of_words, "What the code above prints: the tag of each word."),
     "numbers": (of_numbers, f"{_NUMBERS}."),
-    "grammars": (of_grammars, "The tree of the sentence."),
+    "grammars": (of_grammars, "The tree that the code above prints."),
 }
 
 

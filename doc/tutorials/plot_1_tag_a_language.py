@@ -13,8 +13,8 @@ good it is, and save it.
 #
 # A sample is a sentence, a sentence a list of words. To have something to check against, the text
 # is generated (:func:`~sklearn_cvb.datasets.make_pocket_english`): a small English with a large
-# vocabulary. With your own text the line would be ``X = [line.split() for line in
-# open("text.txt")]``.
+# vocabulary. With your own text, a sentence a line, it would be ``X = [split_words(line) for line
+# in open("text.txt", encoding="utf-8")]``.
 
 from sklearn_cvb.datasets import make_pocket_english, pocket_english_dictionary
 
@@ -25,10 +25,10 @@ print(" ".join(X[0]))
 
 # %%
 # The word list is a dictionary from each word to its tags. Yours may come from a printed
-# dictionary, from Wiktionary, UniMorph or a spreadsheet, or from a friend: a file or a table may
-# stand in its place, which :func:`~sklearn_cvb.datasets.read_dictionary` reads. Text of your own is
-# cut by :func:`~sklearn_cvb.split_words`, which takes marks off the words: put them into the list,
-# as ``PUNCT``. It need not be complete: here a third of the longer words is left out.
+# dictionary, from Wiktionary, UniMorph or a spreadsheet, or from a friend:
+# :func:`~sklearn_cvb.datasets.read_dictionary` makes one of a file or a table.
+# :func:`~sklearn_cvb.split_words` takes marks off the words: put them into the list, as ``PUNCT``.
+# It need not be complete: here a third of the longer words is left out.
 
 word_list = pocket_english_dictionary()
 word_list = {

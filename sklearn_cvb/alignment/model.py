@@ -1,4 +1,7 @@
-"""Word alignment, as algorithms learn it: starts, steps, samples, and the calls of its kernels."""
+"""Word alignment, as algorithms learn it: links that a fit starts from, E-step, leave-out sweeps of
+pairs, samples. A tally is counts and prior as a sweep changes them; jumps lead from one source
+to the next.
+"""
 
 import math
 from collections.abc import Sequence
@@ -21,27 +24,14 @@ from sklearn_cvb.alignment.parameters import (
     zero_sums,
 )
 from sklearn_cvb.alignment.reading import AlignmentProblem
+from sklearn_cvb.kernels import alignment as kernels
 from sklearn_cvb.kernels.alignment import (
-    ADD,
-    EXPECT,
-    FORBIDDEN,
-    PLACE,
-    SCORE,
-    SWEEP,
-    UNALIGNED,
-    WEIGH,
     AlignmentPairs,
     AlignmentShares,
     AlignmentTally,
-    best_alignments,
-    draw_alignments,
-    infer,
-    shares_for,
-    sweep_for,
-    workspace_for,
 )
 from sklearn_cvb.kernels.sums import CellSums
-from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learning.gibbs import means_over_samples
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
 from sklearn_cvb.reading.corpus import as_list
 from sklearn_cvb.settings import IBM1
@@ -121,7 +111,7 @@ class AlignmentModel(Model):
         tally = tally_of(counts, prior, layout)
         if frozen:
             return InferenceResult.from_log_z(
-                counts, _infer_all(pairs, tally, tally.sums, shares, SCORE), shares
+                counts, _infer_all(pairs, tally, tally.sums, shares, kernels.SCORE), shares
             )
         shares, log_z = leave_out_sweep(pairs, tally, shares)
         return InferenceResult.from_log_z(sum_shares(shares, pairs, layout), log_z, shares)
@@ -132,7 +122,7 @@ class AlignmentModel(Model):
         weights = weights_of(rows_of(cells, prior, self.problem.layout), prior)
         sample, _ = draw_sweep(self.problem, frozen_tally(weights), rng)
         begins = self.problem.pairs.target_starts[:-1]
-        unexplained = np.flatnonzero(sample.positions[begins] == UNALIGNED)
+        unexplained = np.flatnonzero(sample.positions[begins] == kernels.UNALIGNED)
         return StructureSample(cell_uses(self.problem, sample), sample, unexplained)
 
     def resample(
@@ -158,7 +148,7 @@ class AlignmentModel(Model):
             chances = 1.0 - prior.p_null, prior.p_null
             for n, chance in zip(counts[-2:].tolist(), chances, strict=True):
                 value += n * math.log(chance) if n else 0.0
-        return value + log_sharing(self.problem.pairs, sample.positions)
+        return value + log_choice_among_jumps(self.problem.pairs, sample.positions)
 
     def means(
         self, counts: np.ndarray, prior: AlignmentPrior, sample: AlignmentSample
@@ -166,7 +156,7 @@ class AlignmentModel(Model):
         """Posterior means, and the links that there are (how often is what `link_proba_` says)."""
         link = np.zeros(self.problem.pairs.first[-1], np.float32)
         places = positions_to_places(self.problem.pairs, sample.positions)
-        link[places[sample.positions != UNALIGNED]] = 1.0
+        link[places[sample.positions != kernels.UNALIGNED]] = 1.0
         return weights_of(rows_of(counts, prior, self.problem.layout), prior), link
 
     def links(self, state: State) -> np.ndarray:
@@ -174,7 +164,7 @@ class AlignmentModel(Model):
         if isinstance(state.shares, AlignmentShares):
             return state.shares.link
         if isinstance(state.shares, AlignmentSample):
-            return mean_means(state, self)[1]
+            return means_over_samples(state, self)[1]
         problem = self.problem
         return expectation(state.weights, problem.pairs, problem.layout, keeps_shares=True)[2].link
 
@@ -198,7 +188,7 @@ def _infer_all(
     uniform: bool = False,
 ) -> np.ndarray:
     log_z = np.zeros(len(pairs.first) - 1)
-    infer(pairs, tally, sums, shares, workspace_for(pairs), update, uniform, log_z)
+    kernels.infer(pairs, tally, sums, shares, kernels.workspace_for(pairs), update, uniform, log_z)
     return log_z
 
 
@@ -209,8 +199,8 @@ def expectation(
     keeps_shares: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, AlignmentShares]:
     """Expected counts of all pairs, log p(target words | source words) of each, and shares."""
-    shares, sums = shares_for(pairs, keeps_shares), zero_sums(layout)
-    log_z = _infer_all(pairs, frozen_tally(weights), sums, shares, EXPECT)
+    shares, sums = kernels.shares_for(pairs, keeps_shares), zero_sums(layout)
+    log_z = _infer_all(pairs, frozen_tally(weights), sums, shares, kernels.EXPECT)
     return sums.cells, log_z, shares
 
 
@@ -220,16 +210,18 @@ def shares_of_links(
     """Shares of pairs with these links, each target word's apart from the others'."""
     sums, no_value = zero_sums(layout), np.zeros(len(pairs.first) - 1)
     tally = tally_of(sums.cells, prior, layout)
-    shares = shares_for(pairs, True)
+    shares = kernels.shares_for(pairs, True)
     shares.link[:] = link
-    infer(pairs, tally, sums, shares, workspace_for(pairs), PLACE, True, no_value)
+    kernels.infer(
+        pairs, tally, sums, shares, kernels.workspace_for(pairs), kernels.PLACE, True, no_value
+    )
     return shares
 
 
 def log_likelihoods(weights: AlignmentWeights, pairs: AlignmentPairs) -> np.ndarray:
     """log p(target words | source words) of each pair, -inf for one that nothing explains."""
     tally = frozen_tally(weights)
-    return _infer_all(pairs, tally, tally.sums, shares_for(pairs, False), WEIGH)
+    return _infer_all(pairs, tally, tally.sums, kernels.shares_for(pairs, False), kernels.WEIGH)
 
 
 def leave_out_sweep(
@@ -237,7 +229,7 @@ def leave_out_sweep(
 ) -> tuple[AlignmentShares, np.ndarray]:
     """Infer every pair from the counts of all others, which change at once, in the tally itself."""
     shares = shares._replace(link=shares.link.copy(), jump=shares.jump.copy())
-    return shares, _infer_all(pairs, tally, tally.sums, shares, SWEEP, uniform)
+    return shares, _infer_all(pairs, tally, tally.sums, shares, kernels.SWEEP, uniform)
 
 
 def sum_shares(
@@ -245,22 +237,22 @@ def sum_shares(
 ) -> np.ndarray:
     """Counts of all pairs from what each adds, summed anew: updates leave rounding errors."""
     tally = frozen_tally(AlignmentWeights(np.zeros(layout.n_cells), np.zeros(layout.n_rows)))
-    _infer_all(pairs, tally, tally.sums, shares, ADD)
+    _infer_all(pairs, tally, tally.sums, shares, kernels.ADD)
     return tally.sums.cells
 
 
 def viterbi(weights: AlignmentWeights, pairs: AlignmentPairs) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the most probable alignment of each pair, -1 for no source; its log weight."""
-    work = workspace_for(pairs)
+    work = kernels.workspace_for(pairs)
     positions = np.empty(pairs.target_starts[-1], np.int64)
     logs, came_from = np.empty(len(pairs.first) - 1), np.zeros(work.emit.shape, np.int64)
-    best_alignments(pairs, frozen_tally(weights), work, came_from, positions, logs)
+    kernels.best_alignments(pairs, frozen_tally(weights), work, came_from, positions, logs)
     return positions, logs
 
 
 def normalised_links(link: np.ndarray, pairs: AlignmentPairs) -> np.ndarray:
     """Chances of links, divided so that each target word's sum to 1; of nothing come equal ones."""
-    allowed = pairs.cell != FORBIDDEN
+    allowed = pairs.cell != kernels.FORBIDDEN
     n_rows, m = np.diff(pairs.source_starts) + 1, np.diff(pairs.target_starts)
     # The target word of each place.
     sizes = n_rows * m
@@ -296,17 +288,19 @@ def draw_sweep(
         )
     else:
         sample = AlignmentSample(old.positions.copy(), old.lost_jumps.copy())
-    sweep, log_z = sweep_for(*sample, pairs), np.zeros(n_pairs)
-    draw_alignments(pairs, tally, workspace_for(pairs), sweep, old is not None, rng, log_z)
+    sweep, log_z = kernels.sweep_for(*sample, pairs), np.zeros(n_pairs)
+    kernels.draw_alignments(
+        pairs, tally, kernels.workspace_for(pairs), sweep, old is not None, rng, log_z
+    )
     return sample, sweep.proposals.astype(np.float64)
 
 
 def cell_uses(problem: AlignmentProblem, sample: AlignmentSample) -> np.ndarray:
     """How often a sample uses each cell."""
     pairs, layout = problem.pairs, problem.layout
-    aligned = sample.positions != UNALIGNED
+    aligned = sample.positions != kernels.UNALIGNED
     lexicon = pairs.cell[positions_to_places(pairs, sample.positions)[aligned]]
-    linked, _, jumps = moves_of(pairs, sample.positions)
+    linked, _, jumps = jumps_of(pairs, sample.positions)
     farthest, lost = pairs.longest_jump, sample.lost_jumps.sum(axis=0)
     jump = np.bincount(np.clip(jumps, -farthest, farthest) + farthest, minlength=layout.n_jumps)
     null = len(linked), int(aligned.sum()) - len(linked)
@@ -314,7 +308,7 @@ def cell_uses(problem: AlignmentProblem, sample: AlignmentSample) -> np.ndarray:
     return np.concatenate(counts).astype(np.float64)
 
 
-def moves_of(
+def jumps_of(
     pairs: AlignmentPairs, positions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The target words that have a source, in which context each moves, and its jump."""
@@ -326,10 +320,10 @@ def moves_of(
     return linked, context, to - context
 
 
-def log_sharing(pairs: AlignmentPairs, positions: np.ndarray) -> float:
+def log_choice_among_jumps(pairs: AlignmentPairs, positions: np.ndarray) -> float:
     """Log of the chances with which positions were chosen among those that share a jump's cell."""
     farthest = pairs.longest_jump
-    linked, context, jump = moves_of(pairs, positions)
+    linked, context, jump = jumps_of(pairs, positions)
     pair = np.searchsorted(pairs.target_starts, linked, side="right") - 1
     n = np.diff(pairs.source_starts)[pair]
     up, down = jump >= farthest, jump <= -farthest
@@ -380,13 +374,8 @@ def _positive_prior(prior: AlignmentPrior, problem: AlignmentProblem) -> Alignme
 def link_tables_of_init(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:
     """Link posteriors that `init` gives, (m, n + 1) of each pair."""
     pairs = problem.pairs
-    shapes = list(
-        zip(
-            np.diff(pairs.target_starts).tolist(),
-            (np.diff(pairs.source_starts) + 1).tolist(),
-            strict=True,
-        )
-    )
+    n_rows, n_columns = np.diff(pairs.target_starts), np.diff(pairs.source_starts) + 1
+    shapes = list(zip(n_rows.tolist(), n_columns.tolist(), strict=True))
     tables: Sequence[Any] | None = as_list(init(problem.sentences()) if callable(init) else init)
     if tables is None or len(tables) != len(shapes):
         n = "no list" if tables is None else f"{len(tables)} arrays"

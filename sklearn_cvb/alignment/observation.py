@@ -1,4 +1,6 @@
-"""Word alignment below its estimators: options, reading of X and y, outcome of a fit."""
+"""Word alignment's part in a fit, below its estimators: options, reads X and y, makes the model,
+and of the result `Learned` and fitted attributes.
+"""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -28,7 +30,7 @@ from sklearn_cvb.alignment.reading import (
     words_of,
 )
 from sklearn_cvb.kernels.alignment import FREE, AlignmentPairs
-from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learning.gibbs import means_over_samples
 from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.messages import warn
 from sklearn_cvb.reading import corpus as reading
@@ -120,15 +122,14 @@ class AlignmentObservation(FamilyObservation):
             "alpha_": self.options.alpha,
             "beta_": self.options.beta,
         }
+        is_sampled = isinstance(state.shares, AlignmentSample)
         learned = Learned(
             words=reading.words,
             layout=problem.layout,
             prior=problem.prior,
             counts=counts,
             averages=algorithm.averages,
-            extra=mean_means(state, model)[0]
-            if isinstance(state.shares, AlignmentSample)
-            else None,
+            extra=means_over_samples(state, model)[0] if is_sampled else None,
         )
         return FitOutcome(learned, attributes)
 
@@ -154,10 +155,7 @@ class AlignmentObservation(FamilyObservation):
         pairs = pairs_of(encoded, cooccurring_words(encoded, layout[:2]), layout)
         if free and not learned.prior.unlisted[:-2].any():
             unknown = encoded.target == len(words.target.index)
-            for table, rows in zip(
-                link_tables(pairs.cell, pairs),
-                np.split(unknown, encoded.target_starts[1:-1]),
-                strict=True,
-            ):
+            parts = np.split(unknown, encoded.target_starts[1:-1])
+            for table, rows in zip(link_tables(pairs.cell, pairs), parts, strict=True):
                 table[rows] = FREE
         return corpora.target, pairs

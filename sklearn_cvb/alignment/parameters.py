@@ -1,4 +1,7 @@
-"""Parameters of word alignment: their layout in cells and rows, prior, counts, weights."""
+"""Parameters of word alignment as flat cells: the lexicon, listed for words that occur together
+(all others are unlisted, and have the prior alone), jumps, and whether there is a source. Prior,
+weights.
+"""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
@@ -7,12 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.alignment.links import best_positions
-from sklearn_cvb.kernels.alignment import (
-    FORBIDDEN,
-    UNLISTED,
-    AlignmentPairs,
-    AlignmentTally,
-)
+from sklearn_cvb.kernels import alignment as kernels
+from sklearn_cvb.kernels.alignment import AlignmentPairs, AlignmentTally
 from sklearn_cvb.kernels.sums import CellSums
 from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
@@ -142,7 +141,7 @@ def pairs_of(
     m, first, cell = np.diff(encoded.target_starts), table_starts(encoded), words.places
     for piece, keys in zip(_ranges_of_pairs(encoded), words.keys, strict=True):
         places = np.minimum(np.searchsorted(layout.keys, keys), len(layout.keys) - 1)
-        places[layout.keys[places] != keys] = UNLISTED
+        places[layout.keys[places] != keys] = kernels.UNLISTED
         ours = slice(first[piece.start], first[piece.stop])
         cell[ours] = places[cell[ours]]
     for i, links in (known or {}).items():
@@ -151,7 +150,7 @@ def pairs_of(
         allowed[:, [j for _, j in links]] = False
         for source, target in links:
             allowed[source, target] = True
-        table[~allowed] = FORBIDDEN
+        table[~allowed] = kernels.FORBIDDEN
     starts = encoded.source_starts, encoded.target_starts
     return AlignmentPairs(
         encoded.source, *starts, cell, first, len(layout.keys), layout.n_sources, layout[2]

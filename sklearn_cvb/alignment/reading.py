@@ -1,4 +1,6 @@
-"""Sentence pairs as users have them, read as a problem: words, known links and translations."""
+"""Sentence pairs as users have them, read as a problem: words and sequences of both sides, known
+links and translations.
+"""
 
 from collections.abc import Hashable, Mapping
 from numbers import Real
@@ -11,18 +13,7 @@ from sklearn_cvb.alignment.parameters import AlignmentLayout, AlignmentPrior, En
 from sklearn_cvb.kernels.alignment import AlignmentPairs
 from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import (
-    Corpus,
-    Sequences,
-    Table,
-    Vocabulary,
-    as_list,
-    known_of,
-    refuse_lengths,
-    samples_of,
-    short_repr,
-    tokens_of,
-)
+from sklearn_cvb.reading.corpus import Corpus, Sequences, Table, Vocabulary
 
 _PAIR = (
     "each sample is a pair (source tokens, target tokens), as list(zip(source, target)) makes of "
@@ -43,17 +34,10 @@ T = TypeVar("T")
 
 
 class Sides(NamedTuple, Generic[T]):
-    """Sequences or corpora: of the source sentences, and of the target sentences."""
+    """Sequences, corpora or known words: of the source sentences, and of the target sentences."""
 
     source: T
     target: T
-
-
-class BilingualWords(NamedTuple):
-    """The known source and target words."""
-
-    source: Vocabulary
-    target: Vocabulary
 
 
 class AlignmentProblem(NamedTuple):
@@ -115,10 +99,10 @@ def read_pairs(X: Any, y: Any = None) -> Sides[Sequences]:
     """
     if isinstance(X, Table):
         sides = _read_halves(X.values)
-        refuse_lengths(y, len(sides.target.starts) - 1, len(sides.target.tokens))
+        reading.refuse_lengths(y, len(sides.target.starts) - 1, len(sides.target.tokens))
         return sides
     columns = rows_of_pairs(X)
-    samples = samples_of(X) if columns is None else columns
+    samples = reading.samples_of(X) if columns is None else columns
     if not samples:
         raise ValueError("Found array with 0 sample(s): X holds no sentence pair")
     source: list[list[Any]] = []
@@ -126,26 +110,28 @@ def read_pairs(X: Any, y: Any = None) -> Sides[Sequences]:
     empty: dict[int, str] = {}
     for i, sample in enumerate(samples):
         if isinstance(sample, str | bytes):
-            raise TypeError(f"X[{i}] is the string {short_repr(sample)}: {_PAIR}")
-        pair = as_list(sample)
+            raise TypeError(f"X[{i}] is the string {reading.short_repr(sample)}: {_PAIR}")
+        pair = reading.as_list(sample)
         if pair is None:
             raise TypeError(
-                f"X[{i}] is {short_repr(sample)} of type {type(sample).__name__}: {_PAIR}"
+                f"X[{i}] is {reading.short_repr(sample)} of type {type(sample).__name__}: {_PAIR}"
             )
         if len(pair) != 2:
             raise ValueError(f"X[{i}] has {len(pair)} parts: {_PAIR}")
         for k, (side, sentences) in enumerate(zip(SIDES, (source, target), strict=True)):
             name = f"X[{i}][{k}], the {side} sentence,"
             if isinstance(pair[k], str | bytes):
-                raise TypeError(f"{name} is the string {short_repr(pair[k])}: split it; {_PAIR}")
-            sentences.append(tokens_of(pair[k], name))
+                raise TypeError(
+                    f"{name} is the string {reading.short_repr(pair[k])}: split it; {_PAIR}"
+                )
+            sentences.append(reading.tokens_of(pair[k], name))
             if not sentences[-1]:
                 empty.setdefault(i, name)
     if empty:
         name = next(iter(empty.values()))
         others = how_many_alike(list(empty), len(samples), "pairs have an empty sentence")
         raise ValueError(f"{name} is empty: leave the pair out{others}")
-    refuse_lengths(y, len(target), sum(map(len, target)))
+    reading.refuse_lengths(y, len(target), sum(map(len, target)))
     return Sides(reading.read_ragged(source), reading.read_ragged(target))
 
 
@@ -166,8 +152,8 @@ def _read_halves(table: np.ndarray) -> Sides[Sequences]:
     words = [word for word in table.ravel().tolist() if isinstance(word, str)]
     if width == 2 and 2 * sum(" " in word.strip() for word in words) > table.size:
         raise TypeError(
-            f"X holds whole sentences as strings, such as {short_repr(words[0])}: split each into "
-            f"words, with str.split; {_PAIR}"
+            f"X holds whole sentences as strings, such as {reading.short_repr(words[0])}: split "
+            f"each into words, with str.split; {_PAIR}"
         )
     return Sides(*map(reading.read_table, np.split(table, [width // 2], axis=1)))
 
@@ -177,7 +163,7 @@ def _read_halves(table: np.ndarray) -> Sides[Sequences]:
 
 def words_of(
     sides: Sides[Sequences], translations: Mapping[tuple[Hashable, Hashable], float]
-) -> BilingualWords:
+) -> Sides[Vocabulary]:
     """Words of sentences, and of a dictionary, sorted."""
     vocabularies = []
     others: list[tuple[Any, ...]] = list(zip(*translations, strict=True)) or [(), ()]
@@ -186,11 +172,11 @@ def words_of(
         if more:
             types = reading.sorted_types({*types, *more})
         vocabularies.append(reading.vocabulary_of(types))
-    return BilingualWords(*vocabularies)
+    return Sides(*vocabularies)
 
 
 def corpora_of(
-    sides: Sides[Sequences], words: BilingualWords, handle_unknown: str
+    sides: Sides[Sequences], words: Sides[Vocabulary], handle_unknown: str
 ) -> Sides[Corpus]:
     """Sentences in numbers of words.
 
@@ -222,7 +208,7 @@ def corpora_of(
     return corpora
 
 
-def encode_pairs(corpora: Sides[Corpus], words: BilingualWords) -> EncodedPairs:
+def encode_pairs(corpora: Sides[Corpus], words: Sides[Vocabulary]) -> EncodedPairs:
     """Rows and columns of the lexicon; unknown words share the last."""
     (source, target), (rows, columns) = corpora, words
     return EncodedPairs(
@@ -241,22 +227,24 @@ def translations_in(dictionary: Any) -> dict[tuple[Hashable, Hashable], float]:
     if dictionary is None:
         return {}
     if not isinstance(dictionary, Mapping):
-        raise TypeError(f"dictionary is {short_repr(dictionary)}: {_DICTIONARY}")
+        raise TypeError(f"dictionary is {reading.short_repr(dictionary)}: {_DICTIONARY}")
     weights_of_pairs: dict[tuple[Hashable, Hashable], float] = {}
     for source, entry in dictionary.items():
         if isinstance(entry, Mapping):
             weights = dict(entry)
         else:
-            items = list(entry) if isinstance(entry, set | frozenset) else as_list(entry)
+            items = list(entry) if isinstance(entry, set | frozenset) else reading.as_list(entry)
             if items is None or not all(map(reading.is_hashable, items)):
-                raise TypeError(f"dictionary[{source!r}] is {short_repr(entry)}: {_DICTIONARY}")
+                raise TypeError(
+                    f"dictionary[{source!r}] is {reading.short_repr(entry)}: {_DICTIONARY}"
+                )
             weights = dict.fromkeys(items, 1.0)
         for target, weight in weights.items():
             is_number = isinstance(weight, Real) and not isinstance(weight, bool)
             if not is_number or not 0 < weight < np.inf:
                 raise ValueError(
-                    f"dictionary[{source!r}][{target!r}] is {short_repr(weight)}: weights are "
-                    "finite numbers above 0"
+                    f"dictionary[{source!r}][{target!r}] is {reading.short_repr(weight)}: weights "
+                    "are finite numbers above 0"
                 )
             weights_of_pairs[source, target] = float(weight)
     return weights_of_pairs
@@ -268,7 +256,7 @@ def known_links(y: Any, corpora: Sides[Corpus]) -> dict[int, list[Any]]:
         return {}
     lengths = np.diff(corpora.target.starts)
     width = corpora.target.width
-    known = known_of(y, lengths, width, _LINKS)
+    known = reading.known_of(y, lengths, width, _LINKS)
     # Labels of a 2-D X that tell of its rows, as classifiers are given, say nothing of links.
     if width is not None and all(isinstance(part, Real | str) for part in known):
         return {}

@@ -33,14 +33,16 @@ _FEW_CELLS = 300
 
 def standardised_counts(counts: csr_array, rows: FreeRows) -> csr_array:
     """Counts in units of their standard deviation under complete information, 0 if unlisted."""
-    counts = csr_array((counts.data, counts.indices, counts.indptr), (counts.shape[0], len(rows.u)))
-    scale = np.where(rows.u > 0, rows.u, np.inf) ** -0.5
+    counts = csr_array(
+        (counts.data, counts.indices, counts.indptr), (counts.shape[0], len(rows.alpha))
+    )
+    scale = np.where(rows.alpha > 0, rows.alpha, np.inf) ** -0.5
     return csr_array(counts.multiply(scale[None, :]))
 
 
 def roots_of_rows(rows: FreeRows) -> csr_array:
     """Column r is the root of the mean of row r: along it probabilities cannot move."""
-    n_cells = len(rows.u)
+    n_cells = len(rows.alpha)
     entries = np.sqrt(rows.mean), (np.arange(n_cells), rows.row)
     return csr_array(entries, shape=(n_cells, len(rows.totals)))
 
@@ -52,7 +54,7 @@ class MissingInformation(NamedTuple):
     directions: np.ndarray  # (n_cells, n_directions), orthonormal, in standardised log parameters
 
 
-class CalibratedSample(NamedTuple):
+class GibbsSample(NamedTuple):
     """A kept sample of a short run: counts of its structures, and parameters drawn given them."""
 
     counts: Any
@@ -86,9 +88,9 @@ def exact_covariance(structures: Structures, rows: FreeRows) -> np.ndarray:
     The sum of log Z is convex in log parameters: its gradient are the counts, and its second
     derivatives their covariance.
     """
-    theta, size = rows.mean, len(rows.u)
+    theta, size = rows.mean, len(rows.alpha)
     covariance = np.zeros((size, size))
-    for cell in np.flatnonzero(rows.u > 0):
+    for cell in np.flatnonzero(rows.alpha > 0):
         ends = []
         for step in (_STEP, -_STEP):
             moved = theta.copy()
@@ -98,7 +100,7 @@ def exact_covariance(structures: Structures, rows: FreeRows) -> np.ndarray:
     return (covariance + covariance.T) / 2
 
 
-def missing_in_draws(
+def missing_information_of_draws(
     deviations: csr_array, rows: FreeRows, rng: np.random.Generator
 ) -> MissingInformation:
     """The directions of deviations of whole rows, without what rows that sum to 1 rule out."""
@@ -121,11 +123,13 @@ def missing_in_draws(
         directions = np.asarray(each.T @ left - roots @ (along.T @ left))
         directions /= np.sqrt(np.maximum(shares, 1e-300))
     else:
-        return missing_in_covariance((each.T @ each).toarray(), roots)
+        return missing_information_of_covariance((each.T @ each).toarray(), roots)
     return _with_missing(shares, directions)
 
 
-def missing_in_covariance(covariance: np.ndarray, roots: csr_array) -> MissingInformation:
+def missing_information_of_covariance(
+    covariance: np.ndarray, roots: csr_array
+) -> MissingInformation:
     """The directions of a covariance of standardised counts."""
     across = covariance - roots @ (roots.T @ covariance)
     across = across - (across @ roots) @ roots.T
@@ -147,25 +151,27 @@ def standard_errors(rows: FreeRows, missing: MissingInformation) -> np.ndarray:
     roots = np.sqrt(rows.mean)
     known = np.maximum(1.0 - missing.shares, _LEAST_KNOWN)
     variance = 1.0 - roots**2 + (missing.directions**2) @ (1.0 / known - 1.0)
-    return np.sqrt(np.maximum(variance, 0.0) / np.where(rows.u > 0, rows.u, np.inf))
+    return np.sqrt(np.maximum(variance, 0.0) / np.where(rows.alpha > 0, rows.alpha, np.inf))
 
 
 # Draws
 
 
-def widen(rows: FreeRows, missing: MissingInformation, rng: np.random.Generator) -> np.ndarray:
+def draw_widened(
+    rows: FreeRows, missing: MissingInformation, rng: np.random.Generator
+) -> np.ndarray:
     """Parameters from their Dirichlet posterior, moved further where information is missing.
 
     To first order, log parameters have the inverse of the observed information as covariance.
     """
     mean, totals = rows.mean, rows.totals
-    drawn = draw_rows(rows.u, rows.row, np.zeros(len(totals)), 1.0, rng)
+    drawn = draw_rows(rows.alpha, rows.row, np.zeros(len(totals)), 1.0, rng)
     divisors = np.where(mean > 0, mean, 1.0)
     deviation = (drawn - mean) * np.sqrt((totals[rows.row] + 1.0) / divisors)
     stretch = np.maximum(1.0 - missing.shares, _LEAST_KNOWN) ** -0.5 - 1.0
     move = missing.directions @ (stretch * (missing.directions.T @ deviation))
     with np.errstate(divide="ignore"):
-        logs = np.log(drawn) + move / np.sqrt(np.where(rows.u > 0, rows.u, np.inf))
+        logs = np.log(drawn) + move / np.sqrt(np.where(rows.alpha > 0, rows.alpha, np.inf))
     largest = np.full(len(totals), -np.inf)
     np.maximum.at(largest, rows.row, logs)
     moved = np.exp(logs - np.where(np.isfinite(largest), largest, 0.0)[rows.row])
@@ -180,27 +186,27 @@ def short_runs(
     generators: list[np.random.Generator],
     n_jobs: int | None,
     tell: Callable[[int], None],
-) -> list[CalibratedSample]:
+) -> list[GibbsSample]:
     """Samples of runs of Gibbs sampling by parameters from widened draws, the last of each kept.
 
     The first generator draws what is missing, each other one makes a run: the samples do not
     depend on `n_jobs`. `tell` is called with the number of each run that begins.
     """
     cells, first = structures.free_rows(counts, prior), generators[0]
-    rows, n_cells = cells.whole(), len(cells.u)
+    rows, n_cells = cells.with_unlisted(), len(cells.alpha)
     at_mean = structures.weights_at(cells.mean, counts, None)
-    missing = missing_in_draws(
+    missing = missing_information_of_draws(
         draw_deviations(structures, at_mean, N_STRUCTURES, first), rows, first
     )
 
-    def run(number: int, rng: np.random.Generator) -> list[CalibratedSample]:
+    def run(number: int, rng: np.random.Generator) -> list[GibbsSample]:
         tell(number)
-        theta = widen(rows, missing, rng)[:n_cells]
+        theta = draw_widened(rows, missing, rng)[:n_cells]
         weights, samples = structures.weights_at(theta, counts, rng), []
         for _ in range(N_SWEEPS):
             sample = structures.draw_structures(weights, rng)
             weights = structures.draw_parameters(sample.counts, prior, rng)
-            samples.append(CalibratedSample(sample.counts, weights))
+            samples.append(GibbsSample(sample.counts, weights))
         return samples[-N_KEPT:]
 
     runs = Parallel(n_jobs=n_jobs, prefer="threads")(
@@ -228,11 +234,11 @@ class RowIntervals(NamedTuple):
 
 
 def row_intervals(
-    structures: Structures, prior: Any, level: float, samples: list[CalibratedSample]
+    structures: Structures, prior: Any, level: float, samples: list[GibbsSample]
 ) -> RowIntervals:
     """Quantiles of the mixture of the Dirichlets of kept samples, of models with flat counts."""
     each = [structures.free_rows(one.counts, prior) for one in samples]
-    counts = np.array([rows.u for rows in each])
+    counts = np.array([rows.alpha for rows in each])
     totals = np.array([rows.totals[rows.row] for rows in each])
     ends = [each[0].mean, each[0].mean]
     # What is fixed has a mass that no quantile is needed of.
@@ -251,15 +257,17 @@ def observed_errors(
     What is missing is exact where there are few cells, and drawn where there are many.
     """
     cells = structures.free_rows(counts, prior)
-    rows, size = cells.whole(), len(cells.u)
+    rows, size = cells.with_unlisted(), len(cells.alpha)
     if size <= _FEW_CELLS:
-        scale = np.where(rows.u > 0, rows.u, np.inf) ** -0.5
+        scale = np.where(rows.alpha > 0, rows.alpha, np.inf) ** -0.5
         across = np.zeros((len(scale), len(scale)))
         across[:size, :size] = exact_covariance(structures, cells)
-        missing = missing_in_covariance(scale[:, None] * across * scale, roots_of_rows(rows))
+        missing = missing_information_of_covariance(
+            scale[:, None] * across * scale, roots_of_rows(rows)
+        )
     else:
         weights = structures.weights_at(cells.mean, counts, None)
-        missing = missing_in_draws(
+        missing = missing_information_of_draws(
             draw_deviations(structures, weights, 2 * N_STRUCTURES, rng), rows, rng
         )
     return cells.mean, standard_errors(rows, missing)[:size]

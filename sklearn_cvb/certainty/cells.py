@@ -1,4 +1,4 @@
-"""Dirichlet rows and counts of sampled paths of a chain, cell after cell: for calibration."""
+"""Parameters of a chain, and counts of its sampled paths, as one flat array: for calibration."""
 
 import numpy as np
 from scipy.sparse import csr_array

@@ -98,7 +98,7 @@ class ChainDiagnostics(SamplerFields, BaseHMM):
     def _traces(self, name: str) -> dict[str, np.ndarray]:
         """The label-free traces by name; concentrations only where they are learned."""
         sampled = learned_of(self).extra.samples
-        refuse_without_posterior(sampled, self._kept().temperatures, name)
+        refuse_without_posterior(sampled, self._checked_samples().temperatures, name)
         chains: dict[str, np.ndarray] = sampled.chains._asdict()
         for parameter in ("alpha", "beta"):
             if gamma_prior_of(getattr(self, parameter)) is None:

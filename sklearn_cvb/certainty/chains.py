@@ -48,7 +48,7 @@ class TrainingSequences(BaseHMM):
             )
         from sklearn_cvb.certainty.draws import check_training
 
-        reading = self._read(self._to_fit_again(learned, X), y)
+        reading = self._read(self._training_input(learned, X), y)
         check_training(reading, learned)
         return reading
 
@@ -213,7 +213,7 @@ class PosteriorIntervals(TrainingSequences):
         if draws is None:
             return super().score_samples(X, per)
         check_choice("per", per, ("sequence", "token"))
-        learned = self._learned_with(draws)
+        learned = self._learned_matching(draws)
         reads, observed = self._observation().read_under_samples(
             learned, self._checked_input(X, learned=learned), draws.posteriors
         )
@@ -240,7 +240,7 @@ class PosteriorIntervals(TrainingSequences):
         """
         if draws is None:
             return super().predict_proba(X)
-        learned = self._learned_with(draws)
+        learned = self._learned_matching(draws)
         reads = list(
             self._observation().read_under_samples(
                 learned, self._checked_input(X, learned=learned), draws.posteriors
@@ -249,10 +249,12 @@ class PosteriorIntervals(TrainingSequences):
         table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
         return arrange(reads[0].corpus, table, np.nan)
 
-    def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
+    def _forecast_parameters(
+        self, learned: Learned, X: Any, draws: "Draws | None"
+    ) -> tuple[Any, Any, Any]:
         if draws is None:
-            return super()._known_at(learned, X, draws)
-        self._learned_with(draws)
+            return super()._forecast_parameters(learned, X, draws)
+        self._learned_matching(draws)
         reads, _ = self._observation().read_under_each(
             learned, self._checked_input(X, learned=learned), draws.weights
         )
@@ -307,13 +309,13 @@ class PosteriorIntervals(TrainingSequences):
         from sklearn_cvb.certainty.pointwise import sequence_log_likelihoods, step_log_likelihoods
 
         check_choice("per", per, ("sequence", "step"))
-        learned = self._learned_with(draws)
+        learned = self._learned_matching(draws)
         reads, _ = self._observation().read_under_each(
             learned, self._checked_input(X, learned=learned), draws.weights
         )
         return sequence_log_likelihoods(reads) if per == "sequence" else step_log_likelihoods(reads)
 
-    def _learned_with(self, draws: Any) -> Learned:
+    def _learned_matching(self, draws: Any) -> Learned:
         """The fitted values, where these draws are of their posterior."""
         from sklearn_cvb.certainty.draws import check_draws
 
@@ -477,10 +479,10 @@ class Confidence(TrainingSequences):
             chain: Any = self._model(reading)
             return information_intervals(chain, learned, level, random_state)
         plan = refit_plan(reading, y if self.supervision == "y" else None)
-        refitted = partial(self._refitted, self._to_refit(), plan)
+        refitted = partial(self._refit_to_draw, self._copy_to_refit(), plan)
         return bootstrap_intervals(refitted, level, n_bootstrap, n_jobs, random_state)
 
-    def _to_refit(self) -> Self:
+    def _copy_to_refit(self) -> Self:
         """Who is fitted to drawn data, from where this model is."""
         again = clone(self).set_params(
             init=self, n_init=1, warm_start=False, checkpoint=None, verbose=0, n_jobs=1
@@ -491,17 +493,17 @@ class Confidence(TrainingSequences):
             again.set_params(emission=symbols)
         return again
 
-    def _refitted(self, again: Self, plan: "RefitPlan", seed: int) -> list[Any]:
+    def _refit_to_draw(self, again: Self, plan: "RefitPlan", seed: int) -> list[Any]:
         """Tables of start, transitions and emissions, fitted to drawn data as long and as known."""
         n_sequences = len(plan.lengths)
         X, states = self.sample(
             n_sequences, plan.lengths, random_state=seed, contexts=plan.contexts
         )
         again = clone(again).set_params(init=self, random_state=seed)
-        again.fit(plan.as_read(X), plan.states(states))
-        return [again.startprob_, again.transmat_, again._emitted()]
+        again.fit(plan.as_training_data(X), plan.known_states(states))
+        return [again.startprob_, again.transmat_, again._emission_tables()]
 
-    def _emitted(self) -> Any:
+    def _emission_tables(self) -> Any:
         """What states emit: a table of symbols, or a dict of what numbers have."""
         if self._emits_symbols:
             return self.emissionprob_

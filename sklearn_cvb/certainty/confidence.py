@@ -87,11 +87,11 @@ class RefitPlan(NamedTuple):
     columns: Any
     known: Any
 
-    def as_read(self, drawn: np.ndarray) -> list[Any]:
+    def as_training_data(self, drawn: np.ndarray) -> list[Any]:
         """Drawn sequences, of numbers with the columns of the true ones."""
         return list(drawn) if self.columns is None else SamplesOfKnownColumns(drawn, self.columns)
 
-    def states(self, drawn: Any) -> list[list[Any]] | None:
+    def known_states(self, drawn: Any) -> list[list[Any]] | None:
         """Drawn states where the true ones are known."""
         if self.known is None:
             return None
@@ -127,18 +127,23 @@ def bootstrap_intervals(
     refits = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(refitted)(seed) for seed in seeds)
     tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
     ends = [
-        _over_refits(refits, i, lambda table: np.quantile(table, tails, axis=0)) for i in range(3)
+        _summarise_refits(refits, i, lambda table: np.quantile(table, tails, axis=0))
+        for i in range(3)
     ]
-    errors = [_over_refits(refits, i, lambda table: table.std(axis=0, ddof=1)) for i in range(3)]
+    errors = [
+        _summarise_refits(refits, i, lambda table: table.std(axis=0, ddof=1)) for i in range(3)
+    ]
     start, transition, emission = ends
     return ConfidenceIntervals(start, transition, emission, dict(zip(_NAMES, errors, strict=True)))
 
 
-def _over_refits(found: list[Any], place: Any, summary: Callable[[np.ndarray], Any]) -> Any:
+def _summarise_refits(found: list[Any], place: Any, summary: Callable[[np.ndarray], Any]) -> Any:
     """A summary over all refits of the table at a place, or of each in a dict or list there."""
     tables = [one[place] for one in found]
     if isinstance(tables[0], dict):
-        return {name.removesuffix("_"): _over_refits(tables, name, summary) for name in tables[0]}
+        return {
+            name.removesuffix("_"): _summarise_refits(tables, name, summary) for name in tables[0]
+        }
     if isinstance(tables[0], list):
-        return [_over_refits(tables, i, summary) for i in range(len(tables[0]))]
+        return [_summarise_refits(tables, i, summary) for i in range(len(tables[0]))]
     return summary(np.array(tables))

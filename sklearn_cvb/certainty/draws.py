@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.certainty.calibrated import CalibratedSample, short_runs
+from sklearn_cvb.certainty.calibrated import GibbsSample, short_runs
 from sklearn_cvb.certainty.chain_diagnostics import to_arviz
 from sklearn_cvb.certainty.intervals import ChainPosterior
 from sklearn_cvb.chain.parameters.rows import HMMCounts, rare_in, with_rare, word_major
@@ -64,7 +64,7 @@ class Draws(NamedTuple):
             tables: list[Any] = [word_major(self.layout, one.emission) for one in self.weights]
             dense = [table.toarray() if hasattr(table, "toarray") else table for table in tables]
             return {"emissionprob": np.array([table.T for table in dense])}
-        return _stack([self.family.attributes(one.point) for one in self.weights])
+        return _stack_draws([self.family.attributes(one.point) for one in self.weights])
 
     def to_inference_data(self, log_likelihood: np.ndarray | None = None) -> Any:
         """The draws for ArviZ, which must be installed: group ``posterior``, a single chain.
@@ -101,13 +101,15 @@ class Draws(NamedTuple):
         )
 
 
-def _stack(by_draw: list[Any]) -> Any:
+def _stack_draws(by_draw: list[Any]) -> Any:
     """Tables of all draws, (n_draws, ...), in the dicts and lists that each draw has them in."""
     if isinstance(by_draw[0], dict):
         names = by_draw[0]
-        return {name.removesuffix("_"): _stack([one[name] for one in by_draw]) for name in names}
+        return {
+            name.removesuffix("_"): _stack_draws([one[name] for one in by_draw]) for name in names
+        }
     if isinstance(by_draw[0], list):
-        return [_stack(list(own)) for own in zip(*by_draw, strict=True)]
+        return [_stack_draws(list(own)) for own in zip(*by_draw, strict=True)]
     return np.array(by_draw)
 
 
@@ -158,7 +160,7 @@ def draws_of_samples(
     every = -(-n_kept // n_draws)
     posteriors = tuple(islice(samples, every - 1, None, every))
     posterior = posterior_of(learned)
-    weights = tuple(posterior.drawn(counts, prior, rng) for counts, prior in posteriors)
+    weights = tuple(posterior.draw(counts, prior, rng) for counts, prior in posteriors)
     return Draws(posteriors, weights, learned.layout, family)
 
 
@@ -182,7 +184,7 @@ def calibrated_draws(
     structures = posterior.structures(model)
     kept = short_runs(structures, posterior.counts(), learned.prior, generators, n_jobs, tell)
     family = getattr(model.problem, "family", None)
-    posteriors = tuple((_with_rare(one, model), learned.prior) for one in kept)
+    posteriors = tuple((_with_rare_counts(one, model), learned.prior) for one in kept)
     weights = [one.weights for one in kept]
     if family is not None:
         # Scores are made anew from the point.
@@ -191,7 +193,7 @@ def calibrated_draws(
     return draws, structures.are_named
 
 
-def _with_rare(kept: CalibratedSample, model: Any) -> HMMCounts:
+def _with_rare_counts(kept: GibbsSample, model: Any) -> HMMCounts:
     """Counts where unknown words have those of words seen once, as predictions have it."""
     counts: HMMCounts = kept.counts
     if not getattr(getattr(model, "settings", None), "counts_rare", False):

@@ -64,7 +64,7 @@ class ChainPosterior:
         """Counts and prior of the posterior, as if expected counts had been observed."""
         raise NotImplementedError
 
-    def drawn(self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator) -> Any:
+    def draw(self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator) -> Any:
         """Parameters drawn given the counts of drawn paths."""
         raise NotImplementedError
 

@@ -73,9 +73,7 @@ class NumberPosterior(ChainPosterior):
         """Counts, statistics and prior."""
         return self.counts(), self.learned.prior
 
-    def drawn(
-        self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
-    ) -> NumberWeights:
+    def draw(self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator) -> NumberWeights:
         """Parameters of the chain, and of what states emit; scores are made anew from these."""
         learned = self.learned
         return draw_parameters(counts, prior, learned.layout, learned.extra.numeric.family, rng)

@@ -16,7 +16,7 @@ from sklearn_cvb.chain.predictions.prediction import WeightedSequences
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 
 
-def states_without(
+def states_given_other_steps(
     weights: ChainWeights, emission: np.ndarray, table: np.ndarray, all_others: bool
 ) -> np.ndarray:
     """Chances (length, ..., K) of the state of each step given other steps, not its own.
@@ -71,5 +71,8 @@ def _states_given_others(reads: list[Any], emission: np.ndarray) -> np.ndarray:
         start, np.stack([read.weights.transition for read in reads]), np.empty(0)
     )
     starts, table = reads[0].corpus.starts, reads[0].table_numbers()
-    found = [states_without(weights, emission[a:b], table[a:b], True) for a, b in pairwise(starts)]
+    found = [
+        states_given_other_steps(weights, emission[a:b], table[a:b], True)
+        for a, b in pairwise(starts)
+    ]
     return np.concatenate(found)

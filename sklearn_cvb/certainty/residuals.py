@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from sklearn_cvb.certainty.pointwise import states_without
+from sklearn_cvb.certainty.pointwise import states_given_other_steps
 from sklearn_cvb.chain.numbers.observed import (
     NumberObservation,
     WeightedNumbers,
@@ -30,7 +30,7 @@ def states_without_own(read: WeightedNumbers, all_others: bool) -> np.ndarray:
     emission, table = read.weights.emission.reshape(-1, read.cells.n_emitting), read.table_numbers()
     with np.errstate(invalid="ignore", divide="ignore"):
         chances = [
-            states_without(read.weights, emission[a:b], table[a:b], all_others)
+            states_given_other_steps(read.weights, emission[a:b], table[a:b], all_others)
             for a, b in pairwise(read.corpus.starts)
         ]
     return np.concatenate(chances)

@@ -1,4 +1,7 @@
-"""What calibrated intervals ask of a family (`Structures`): to draw structures, and parameters."""
+"""What calibrated intervals ask of models: draws of hidden structures, and of parameters.
+
+A structure is a path of states or a tree; parameters are rows of Dirichlet posteriors.
+"""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -16,27 +19,27 @@ _ROUNDING = 1e-12
 class FreeRows(NamedTuple):
     """Dirichlet parameters of all rows of a model, cell after cell as counts have them."""
 
-    u: np.ndarray  # (n_cells,), 0 where a cell is ruled out
+    alpha: np.ndarray  # (n_cells,), 0 where a cell is ruled out
     row: np.ndarray  # (n_cells,) Row of each cell
     totals: np.ndarray  # (n_rows,) With cells that are not listed
 
     @property
     def mean(self) -> np.ndarray:
         """Posterior means of the cells; 0 in a row without count and prior."""
-        return self.u / np.where(self.totals > 0, self.totals, 1.0)[self.row]
+        return self.alpha / np.where(self.totals > 0, self.totals, 1.0)[self.row]
 
-    def drawn(self, rng: np.random.Generator) -> np.ndarray:
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
         """Probabilities from the Dirichlet of each row; what is not listed is left out of them."""
-        whole = self.whole()
-        probabilities = draw_rows(whole.u, whole.row, np.zeros(len(self.totals)), 1.0, rng)
-        return probabilities[: len(self.u)]
+        whole = self.with_unlisted()
+        probabilities = draw_rows(whole.alpha, whole.row, np.zeros(len(self.totals)), 1.0, rng)
+        return probabilities[: len(self.alpha)]
 
-    def whole(self) -> "FreeRows":
+    def with_unlisted(self) -> "FreeRows":
         """With one more cell of each row for what it does not list, at the end."""
-        rest = self.totals - np.bincount(self.row, self.u, len(self.totals))
+        rest = self.totals - np.bincount(self.row, self.alpha, len(self.totals))
         rest = np.where(rest > _ROUNDING * self.totals, rest, 0.0)
         row = np.concatenate([self.row, np.arange(len(rest))])
-        return FreeRows(np.concatenate([self.u, rest]), row, self.totals)
+        return FreeRows(np.concatenate([self.alpha, rest]), row, self.totals)
 
 
 class Structures(Protocol):
@@ -92,4 +95,4 @@ class RowStructures:
         self, counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """All rows given the trees of all sentences."""
-        return self.free_rows(counts, prior).drawn(rng)
+        return self.free_rows(counts, prior).draw(rng)

@@ -71,6 +71,6 @@ class SymbolPosterior(ChainPosterior):
         """Counts, with those of unknown words, and prior."""
         return prediction.chain_counts(self.learned), self.learned.prior
 
-    def drawn(self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator) -> ChainWeights:
+    def draw(self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator) -> ChainWeights:
         """All rows given the states of all tokens."""
         return sampling.draw_parameters(counts, prior, self.learned.layout, rng)

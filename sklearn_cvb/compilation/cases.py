@@ -1,4 +1,5 @@
-"""Situations that use every kernel: an estimator, settings and tiny data for each kind of fit.
+"""Situations that compile every kernel: an estimator, settings and tiny data for each kind of fit,
+and calls of all methods that read it.
 
 Who compiles beforehand (`sklearn_cvb.compile`), measures first fits (``python -m benchmarks --rows
 cold``) or tests for kernels that are compiled twice goes through this one list.
@@ -105,7 +106,7 @@ class Situation(NamedTuple):
         """The fitted estimator."""
         return self.unfitted().fit(self.X, self.y)
 
-    def read(self, model: Any) -> None:
+    def call_methods(self, model: Any) -> None:
         """Read a fitted estimator in every way."""
         # One of these is for symbols, the other for numbers, and neither where contexts tell.
         left_out = {"predict_next_proba" if "emission" in self.settings else "predict_next"}
@@ -127,7 +128,7 @@ def _words(sentences: list[str]) -> list[list[Any]]:
     return [sentence.split() for sentence in sentences]
 
 
-def _base(algorithm: str) -> dict[str, Any]:
+def _common_settings(algorithm: str) -> dict[str, Any]:
     """Settings that all situations of an algorithm share."""
     settings: dict[str, Any] = {"max_iter": _SWEEPS, "random_state": 0}
     return settings | ({"samples": Samples(thin=1)} if algorithm == "Gibbs" else {"tol": 0.0})
@@ -137,7 +138,7 @@ def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
     """Situations of a hidden Markov model or tagger."""
     X = _words(_X)
     name = f"{algorithm}HMM{'Tagger' if is_tagger else ''}"
-    base = _base(algorithm)
+    base = _common_settings(algorithm)
     usual: dict[str, Any] = {"tag_dictionary": _DICTIONARY} if is_tagger else {"n_components": 3}
 
     def situation(X: list[list[Any]] = X, y: Any = None, **settings: Any) -> Situation:
@@ -174,7 +175,7 @@ def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
 
 def _numeric_situations(algorithm: str) -> dict[str, Situation]:
     """Situations of a hidden Markov model of numbers, in one series and in several."""
-    base = _base(algorithm) | {"n_components": 2}
+    base = _common_settings(algorithm) | {"n_components": 2}
     series = [float(step % 7 > 3) * 4.0 + step % 3 for step in range(60)]
     pieces = [series[begin : begin + 6] for begin in range(0, 60, 6)]
     wide = [[[value, 1.0 + value % 2] for value in piece] for piece in pieces]
@@ -252,7 +253,7 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
 
 def _dependency_situations(algorithm: str) -> dict[str, Situation]:
     """Situations of a dependency model: nothing known, some heads, or arcs; back-off."""
-    base = _base(algorithm)
+    base = _common_settings(algorithm)
     X, new = _words(_X), [["they", _UNKNOWN, "duck", "saw"]]
     heads = [None, [2, 0, None, None, 2], None, [None, None, None]]
     name = f"{algorithm}DMV"
@@ -280,7 +281,7 @@ _PAIRS = [
 
 def _alignment_situations(algorithm: str) -> dict[str, Situation]:
     """Situations of word alignment: nothing known, links, translations, learned NULL."""
-    base = _base(algorithm)
+    base = _common_settings(algorithm)
     X = [(source.split(), target.split()) for source, target in _PAIRS]
     new = [(["they", _UNKNOWN, "duck"], ["el", _UNKNOWN, "pato"])]
     links = [None, [(1, 0), (3, 2)], None, [(0, 0), (-1, 1)]]
@@ -307,7 +308,7 @@ _TREES = [
 
 def _treebank_situations(algorithm: str) -> dict[str, Situation]:
     """Situations of a treebank grammar with latent annotations."""
-    base = _base(algorithm)
+    base = _common_settings(algorithm)
     new = [["they", "can", "duck"], ["the", _UNKNOWN, "can", "duck", "by", "the", "saw"]]
 
     def situation(**settings: Any) -> Situation:

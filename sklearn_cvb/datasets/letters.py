@@ -5,11 +5,10 @@ import tempfile
 from pathlib import Path
 from zipfile import ZipFile
 
-from sklearn.utils import Bunch
-
 from sklearn_cvb.datasets import corpora
 from sklearn_cvb.reading.text_files import text_lines
 from sklearn_cvb.reading.validation import Folder
+from sklearn_cvb.scikit_learn import Bunch
 
 _ARCHIVED = "gutenberg/carroll-alice.txt"
 _HEADING = re.compile(r"\[.*\]|CHAPTER\b.*", re.DOTALL)

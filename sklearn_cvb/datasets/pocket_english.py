@@ -8,11 +8,11 @@ from itertools import accumulate, count, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from sklearn_cvb.datasets.corpora import sections
 from sklearn_cvb.datasets.make import generator_of
 from sklearn_cvb.reading.validation import Seed
+from sklearn_cvb.scikit_learn import Bunch
 
 VERB_FORMS = ("VB", "VBZ", "VBP", "VBP-1", "VBD", "VBD-p", "VBN", "VBG")
 _GRAMMAR, _WORDS = "pocket_grammar.txt", "pocket_words.txt"

@@ -2,11 +2,10 @@
 
 import re
 
-from sklearn.utils import Bunch
-
 from sklearn_cvb.datasets.columns import sentences_in
 from sklearn_cvb.reading.text_files import text_lines
 from sklearn_cvb.reading.validation import Folder
+from sklearn_cvb.scikit_learn import Bunch
 
 # Words of some languages hold no-break spaces, at which str.split would cut.
 _TOKEN = re.compile(r"[^ \t\r\n]+")

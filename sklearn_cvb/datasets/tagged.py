@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-from sklearn.utils import Bunch
-
 from sklearn_cvb.datasets.corpora import description_of, find_corpus, nltk_root
 from sklearn_cvb.reading.validation import Folder
+from sklearn_cvb.scikit_learn import Bunch
 
 Sentence = list[tuple[str, str]]  # words with their tags
 

@@ -4,12 +4,11 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 from zipfile import ZipFile
 
-from sklearn.utils import Bunch
-
 from sklearn_cvb.datasets.columns import Token, sentences_in
 from sklearn_cvb.datasets.corpora import description_of, find_corpus, nltk_root
 from sklearn_cvb.reading.text_files import open_text
 from sklearn_cvb.reading.validation import Folder, check_choice
+from sklearn_cvb.scikit_learn import Bunch
 from sklearn_cvb.treebank.reading import clean_tree
 
 # Punctuation, brackets and signs of the Penn Treebank: left out where grammars are learned.

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from sklearn_cvb.datasets.corpora import corpus_folder, description_of, find_file
 from sklearn_cvb.reading.validation import Folder
+from sklearn_cvb.scikit_learn import Bunch
 
 _FOLDER = "japanese_vowels"
 

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from sklearn.utils import Bunch
-
 from sklearn_cvb.datasets.corpora import corpus_folder, description_of, find_file
 from sklearn_cvb.datasets.pharaoh import read_pharaoh
 from sklearn_cvb.reading.text_files import text_lines
 from sklearn_cvb.reading.validation import Folder
+from sklearn_cvb.scikit_learn import Bunch
 
 _LANGUAGES = "da", "es", "hu", "nl"
 _SUBSETS = "train", "dev", "test"

@@ -142,17 +142,19 @@ class RichDisplay(Display):
 
         super().__init__(has_paper)
         self.rows: dict[str, TableRow] = {}
-        self.is_compiling = False
-        self.console = Console(highlight=False)
-        self.progress = Progress(
+        self.is_compiling: bool = False
+        self.console: Any = Console(highlight=False)
+        self.progress: Any = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.completed:,.0f} of {task.total:,.0f} sweeps"),
             TimeRemainingColumn(),
             console=self.console,
         )
-        self.task = self.progress.add_task("", total=None, visible=False)
-        self.live = Live(console=self.console, get_renderable=self.rendered, refresh_per_second=8)
+        self.task: Any = self.progress.add_task("", total=None, visible=False)
+        self.live: Any = Live(
+            console=self.console, get_renderable=self.rendered, refresh_per_second=8
+        )
 
     def __enter__(self) -> Self:
         self.live.start(refresh=True)

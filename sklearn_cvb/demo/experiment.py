@@ -88,7 +88,7 @@ class HeldOutScores(NamedTuple):
     tagger: Any
 
 
-class SweepWatch:
+class AccuracyWatch:
     """A scikit-learn callback: reports sweeps, measures accuracy after some, stops on request."""
 
     def __init__(
@@ -122,9 +122,9 @@ class SweepWatch:
     @property
     def on_fit_task_end(self) -> Callable[..., Any]:
         """The hook; it asks for the fitted estimator, which costs a decoding, only when due."""
-        return self._measure if self._is_due else self._count
+        return self._measure if self._is_due else self._end_sweep
 
-    def _count(self, estimator: Any, context: Any) -> bool:
+    def _end_sweep(self, estimator: Any, context: Any) -> bool:
         if context.task_name == "sweep":
             self.on_sweep()
         return self.stop.is_set()
@@ -135,7 +135,7 @@ class SweepWatch:
         right, known = _flat(fitted_estimator.labels_) == self.gold, self.gold != np.array(None)
         self.accuracies.append(float(right[known].mean()))
         self.seconds += perf_counter() - self._begin
-        return self._count(estimator, context)
+        return self._end_sweep(estimator, context)
 
 
 def _flat(tags: Iterable[Any]) -> np.ndarray:
@@ -197,7 +197,7 @@ def _run_restart(
     tagger = tagger_for(name, text, settings)
     tagger.set_params(emission__handle_unknown="error", random_state=settings.seed + index)
     due = measured_sweeps(settings.sweeps(name)) if index == 0 else ()
-    watch = SweepWatch(on_sweep, stop, text.y, due)
+    watch = AccuracyWatch(on_sweep, stop, text.y, due)
     begin = perf_counter()
     tagger.set_callbacks(watch).fit(text.X)
     seconds = perf_counter() - begin - watch.seconds
@@ -217,7 +217,7 @@ def tag_unseen(
 ) -> HeldOutScores:
     """Learn from the training sentences, and tag and foresee those held out."""
     tagger = tagger_for(name, held_out.training, settings)
-    tagger.set_callbacks(SweepWatch(on_sweep, threading.Event())).fit(held_out.training.X)
+    tagger.set_callbacks(AccuracyWatch(on_sweep, threading.Event())).fit(held_out.training.X)
     predicted = tagger.predict(held_out.X)
     known, unknown = (_accuracy_where(known, held_out, predicted) for known in (True, False))
     # The taggers' own `perplexity` refuses annealed samples; the score of averaged parameters is

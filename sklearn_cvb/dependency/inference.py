@@ -1,4 +1,5 @@
-"""Inference over all sentences of a dependency model: expectations, sweeps, heaviest trees.
+"""Inference over all sentences of a dependency model: expectations, sweeps, heaviest trees. A tally
+is counts and prior as a sweep changes them; shares are what each sentence adds to the counts.
 
 A kernel goes as far as float64 does. Python then has a sentence that is lost inferred with logs,
 and lets it go on.
@@ -10,6 +11,7 @@ import numpy as np
 
 from sklearn_cvb.dependency.known import why_no_tree
 from sklearn_cvb.dependency.parameters import DependencyLayout
+from sklearn_cvb.kernels.dependency import trees as kernels
 from sklearn_cvb.kernels.dependency.arrays import (
     UNKNOWN_HEAD,
     DependencySentences,
@@ -21,13 +23,6 @@ from sklearn_cvb.kernels.dependency.arrays import (
 )
 from sklearn_cvb.kernels.dependency.chart import count_in_logs, fill_in_logs
 from sklearn_cvb.kernels.dependency.expectation import EXPECT, SCORE, SWEEP, WEIGH, infer
-from sklearn_cvb.kernels.dependency.trees import (
-    ALMOST_NOTHING,
-    descent_workspace_for,
-    draw_trees,
-    heaviest_trees,
-    sweep_for,
-)
 from sklearn_cvb.kernels.sums import CellSums
 from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading.corpus import Corpus
@@ -87,10 +82,10 @@ def longest_length(sentences: DependencySentences) -> int:
 
 def chart_workspace(sentences: DependencySentences) -> DependencyWorkspace:
     """A chart with room for the longest sentence."""
-    return workspace_for(longest_length(sentences), *_attachment_form(sentences))
+    return workspace_for(longest_length(sentences), *_valences_and_backoff(sentences))
 
 
-def _attachment_form(sentences: DependencySentences) -> tuple[int, bool]:
+def _valences_and_backoff(sentences: DependencySentences) -> tuple[int, bool]:
     """Valences of attachments, and whether these back off."""
     return sentences.n_valences, sentences.coarse is not None
 
@@ -98,11 +93,8 @@ def _attachment_form(sentences: DependencySentences) -> tuple[int, bool]:
 def frozen_tally(weights: np.ndarray) -> DependencyTally:
     """A tally without counts whose quotients are the weights."""
     # There are fewer rows than cells.
-    return DependencyTally(
-        CellSums(np.zeros(len(weights)), np.zeros(len(weights))),
-        weights,
-        np.ones(len(weights)),
-    )
+    n = len(weights)
+    return DependencyTally(CellSums(np.zeros(n), np.zeros(n)), weights, np.ones(n))
 
 
 def tally_of(cells: np.ndarray, prior: np.ndarray, layout: DependencyLayout) -> DependencyTally:
@@ -143,7 +135,7 @@ def expectation(
     tree.
     """
     tally = frozen_tally(weights)
-    shares = shares_for(sentences.starts, keeps_shares, *_attachment_form(sentences))
+    shares = shares_for(sentences.starts, keeps_shares, *_valences_and_backoff(sentences))
     sums = CellSums(np.zeros_like(tally.sums.cells), np.zeros_like(tally.sums.totals))
     log_z = _infer_all(sentences, tally, sums, shares, EXPECT)
     return sums.cells, log_z, shares
@@ -186,8 +178,8 @@ def heaviest_heads(
     longest = longest_length(sentences)
     heads, logs = np.empty(len(sentences.token), np.int64), np.empty(len(sentences.starts) - 1)
     left_out = shares_for(sentences.starts[:2], False) if shares is None else shares
-    work = chart_workspace(sentences), descent_workspace_for(longest)
-    heaviest_trees(sentences, tally, left_out, shares is not None, work, heads, logs)
+    work = chart_workspace(sentences), kernels.descent_workspace_for(longest)
+    kernels.heaviest_trees(sentences, tally, left_out, shares is not None, work, heads, logs)
     return heads, logs
 
 
@@ -209,7 +201,7 @@ def hardened_expectation(
         counts, log_z, _ = expectation(weights, sentences)
         return counts, temperature * log_z
     heads, values = heaviest_heads(frozen_tally(weights), sentences)
-    values[values < ALMOST_NOTHING / 2] = -np.inf
+    values[values < kernels.ALMOST_NOTHING / 2] = -np.inf
     heads[np.repeat(np.isneginf(values), np.diff(sentences.starts))] = UNKNOWN_HEAD
     return cell_uses(sentences, heads), values
 
@@ -236,10 +228,10 @@ def draw_sweep(
         trees = HeadTrees(np.full(n, UNKNOWN_HEAD, np.int64), np.zeros(n, np.int64))
     trees, work = HeadTrees(*(part.copy() for part in trees)), chart_workspace(sentences)
     levels = rng.random((2 if sentences.coarse is None else 3) * n)
-    sweep = sweep_for(*trees, levels, longest_length(sentences))
+    sweep = kernels.sweep_for(*trees, levels, longest_length(sentences))
     log_z, i = np.full(len(sentences.starts) - 1, np.nan), np.int64(0)
     while True:
-        i = draw_trees(sentences, tally, work, sweep, float(power), i, log_z)
+        i = kernels.draw_trees(sentences, tally, work, sweep, float(power), i, log_z)
         if i == len(log_z):
             return trees, log_z, sweep.proposals.astype(np.float64)
         log_z[i] = fill_in_logs(work, sentences.starts[i + 1] - sentences.starts[i])
@@ -285,11 +277,11 @@ def cell_uses(
     cells = np.concatenate([rows * n + tags, n_arc_rows * n + roots])
     attach = np.bincount(cells, minlength=(n_arc_rows + 1) * n)
     n_children = np.bincount(half, minlength=2 * len(tokens)).reshape(-1, 2)
-    choice = _choice_uses(tokens[heads >= 0], n_children[heads >= 0], n)
+    choice = _stop_decisions(tokens[heads >= 0], n_children[heads >= 0], n)
     return np.concatenate([attach, choice.ravel(), *others]).astype(np.float64)
 
 
-def _choice_uses(tokens: np.ndarray, n_children: np.ndarray, n_types: int) -> np.ndarray:
+def _stop_decisions(tokens: np.ndarray, n_children: np.ndarray, n_types: int) -> np.ndarray:
     """How often tokens with so many children on either side stop and go on, by tag."""
     choice = np.zeros((n_types, 2, 2, 2))
     for side in range(2):

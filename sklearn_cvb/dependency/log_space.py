@@ -1,4 +1,4 @@
-"""Posteriors of arcs in log space, for weights that float64 does not hold: under tiny alpha.
+"""Posteriors of arcs in log space, for weights that float64 does not hold (under tiny alpha).
 
 The chart of split heads (Eisner 1996) as a list of sums of products, which is gone through again
 backwards: what each weight adds to the log of the sum over trees is how often it is expected.

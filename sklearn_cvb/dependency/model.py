@@ -1,4 +1,6 @@
-"""The dependency model with valence, as algorithms learn it: concentrations, starts, steps."""
+"""The dependency model with valence, as algorithms learn it: concentrations, first weights (the
+harmonic start of Klein and Manning), EM, VB, CVB, samples.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.dependency import parameters
 from sklearn_cvb.dependency.inference import (
     DependencyProblem,
     HeadTrees,
@@ -21,29 +24,12 @@ from sklearn_cvb.dependency.inference import (
     sum_shares,
     tally_of,
 )
-from sklearn_cvb.dependency.parameters import (
-    DependencyLayout,
-    DMVCounts,
-    cells_from,
-    mixed_weights,
-    rare_counts,
-    tables_of,
-    unmixed_counts,
-)
+from sklearn_cvb.dependency.parameters import DependencyLayout, DMVCounts
 from sklearn_cvb.dependency.prediction import probabilities_of
-from sklearn_cvb.kernels.dependency.arrays import (
-    GO,
-    DependencySentences,
-    DependencyShares,
-    share_size,
-)
+from sklearn_cvb.kernels.dependency import arrays
+from sklearn_cvb.kernels.dependency.arrays import DependencySentences, DependencyShares
 from sklearn_cvb.learning import dirichlet
-from sklearn_cvb.learning.dirichlet import (
-    SymmetricRows,
-    first_concentration,
-    log_density,
-    stays_fixed,
-)
+from sklearn_cvb.learning.dirichlet import SymmetricRows
 from sklearn_cvb.learning.gibbs import count_structures, most_frequent_structures, sampled_labels
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample
@@ -68,7 +54,7 @@ class DependencyConcentrations(NamedTuple):
     def log_density(self) -> float:
         """Log density of what is learned under its prior (nats)."""
         each = list(zip(self.values, self.is_learned, self.gamma, strict=True))
-        return sum(log_density(*one) for one in (each[:1] if self.is_tied else each))
+        return sum(dirichlet.log_density(*one) for one in (each[:1] if self.is_tied else each))
 
     def continued_from(self, before: "DependencyConcentrations") -> "DependencyConcentrations":
         """The same with learned values of an earlier sweep, if that learned the same."""
@@ -83,17 +69,12 @@ class DependencyConcentrations(NamedTuple):
 
 def first_concentrations(alpha: Any, valence: Valence) -> DependencyConcentrations:
     """Concentrations of the first sweep; stops without one have that of attachments."""
-    alpha_stop = valence.alpha_stop
-    first = gamma_prior_of(alpha)
-    second = first if alpha_stop is None else gamma_prior_of(alpha_stop)
-    values = (
-        first_concentration(alpha),
-        first_concentration(alpha if alpha_stop is None else alpha_stop),
-    )
-    learned = first is not None, second is not None
-    return DependencyConcentrations(
-        values, learned, alpha_stop is None, (first or VAGUE, second or VAGUE)
-    )
+    is_tied = valence.alpha_stop is None
+    both = alpha, alpha if is_tied else valence.alpha_stop
+    first, second = map(gamma_prior_of, both)
+    values = dirichlet.first_concentration(both[0]), dirichlet.first_concentration(both[1])
+    learned, gamma = (first is not None, second is not None), (first or VAGUE, second or VAGUE)
+    return DependencyConcentrations(values, learned, is_tied, gamma)
 
 
 def log_absence(
@@ -122,7 +103,7 @@ def _usage_by_length(
     for which, arcs, choices in cells_by_length(sentences):
         m, n = arcs.shape[1:3]
         places = shares.first[which][:, None] + np.arange(
-            share_size(n, layout.n_valences, coarse is not None)
+            arrays.share_size(n, layout.n_valences, coarse is not None)
         )
         later, decided, others = np.split(shares.count[places], [n * n, n * (n + 8)], axis=1)
         tables = [later, *np.split(others, max(1, others.shape[1] // (n * n)), axis=1)]
@@ -187,7 +168,7 @@ def backoff_weights(counts: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     cells = np.zeros(layout.n_cells)
     cells[: len(counts)] = counts
     if layout.coarse is not None:
-        attach, _, mixture, coarse = tables_of(cells, layout)
+        attach, _, mixture, coarse = parameters.tables_of(cells, layout)
         np.add.at(coarse, layout.coarse, attach[:-1])
         mixture[:] = _FIRST_MIXTURE
     return layout.rows(cells).mean()
@@ -199,10 +180,10 @@ def weights_from_fit(learned: Learned, problem: DependencyProblem) -> np.ndarray
     places = _places_of_tags(learned, problem.types, layout.n_types)
     if (theirs.n_valences, theirs.backoff) == (layout.n_valences, layout.backoff):
         parts = _tables_of_tags(probabilities_of(learned, mixed=False), places)
-        return layout.rows(cells_from(parts)).mean()
+        return layout.rows(parameters.cells_from(parts)).mean()
     mixed = _tables_of_tags(probabilities_of(learned, mixed=True), places)
-    n_arcs = learned.counts.stop[places][..., GO]
-    return backoff_weights(_as_counts(mixed, n_arcs, layout), layout)
+    n_arcs = learned.counts.stop[places][..., arrays.GO]
+    return backoff_weights(_counts_of_probabilities(mixed, n_arcs, layout), layout)
 
 
 def _places_of_tags(learned: Learned, types: list[Any], n_types: int) -> list[int]:
@@ -238,7 +219,9 @@ def _tables_of_tags(parts: DMVCounts, places: list[int]) -> DMVCounts:
     )
 
 
-def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: DependencyLayout) -> np.ndarray:
+def _counts_of_probabilities(
+    parts: DMVCounts, n_arcs: np.ndarray, layout: DependencyLayout
+) -> np.ndarray:
     """Probabilities without mixtures as counts for other valences: sums are means over arcs.
 
     There are so many expected arcs by head, side and valence.
@@ -247,7 +230,7 @@ def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: DependencyLayout) -
     attach = attach * (n_arcs + _NO_ARC)[..., None]
     if layout.n_valences == 1:
         attach = attach.sum(axis=2)
-    return cells_from(parts._replace(attach=attach))
+    return parameters.cells_from(parts._replace(attach=attach))
 
 
 def harmonic_counts(sentences: DependencySentences, layout: DependencyLayout) -> np.ndarray:
@@ -258,9 +241,9 @@ def harmonic_counts(sentences: DependencySentences, layout: DependencyLayout) ->
     """
     layout = layout.mixed
     cells = np.zeros(layout.n_cells)
-    attach, choice = tables_of(cells, layout)
+    attach, choice = parameters.tables_of(cells, layout)
     for _, arc_cells, choice_cells in cells_by_length(sentences):
-        arcs, choices = _harmonic_share(arc_cells.shape[2], layout.n_valences)
+        arcs, choices = _harmonic_expectations(arc_cells.shape[2], layout.n_valences)
         for table, used in zip(arcs, arc_cells, strict=True):
             weights = np.broadcast_to(table, used.shape).ravel()
             attach += np.bincount(used.ravel(), weights, attach.size).reshape(attach.shape)
@@ -269,7 +252,7 @@ def harmonic_counts(sentences: DependencySentences, layout: DependencyLayout) ->
     return cells
 
 
-def _harmonic_share(n: int, n_valences: int) -> tuple[np.ndarray, np.ndarray]:
+def _harmonic_expectations(n: int, n_valences: int) -> tuple[np.ndarray, np.ndarray]:
     """Expected arcs and choices of a sentence of n tokens.
 
     Arcs are by valence, head and child, the root's on the diagonal of the last valence.
@@ -291,14 +274,14 @@ def _harmonic_share(n: int, n_valences: int) -> tuple[np.ndarray, np.ndarray]:
         choices[:, side, 1, 1] = np.maximum(expected - (1.0 - none), 0.0)
     by_valence = arcs[None]
     if n_valences == 2:
-        first = _first_on_the_right(arcs)
-        first += _first_on_the_right(arcs[::-1, ::-1])[::-1, ::-1]
+        first = _nearest_on_the_right(arcs)
+        first += _nearest_on_the_right(arcs[::-1, ::-1])[::-1, ::-1]
         by_valence = np.stack([first, np.maximum(arcs - first, 0.0)])
     by_valence[-1][position, position] = roots
     return by_valence, choices.reshape(n, 8)
 
 
-def _first_on_the_right(arcs: np.ndarray) -> np.ndarray:
+def _nearest_on_the_right(arcs: np.ndarray) -> np.ndarray:
     """Chances of arcs to the right without another child between, each token choosing alone."""
     first = np.triu(arcs)
     for h in range(len(arcs)):
@@ -341,7 +324,7 @@ class DependencyModel(RowModel):
         ``absence()`` is log P(C = 0) of every cell and row; None for the plain form of eq. 29 of
         Wang and Blunsom (2013, HMM).
         """
-        if stays_fixed(any(hyper.is_learned), state.n_sweeps):
+        if dirichlet.stays_fixed(any(hyper.is_learned), state.n_sweeps):
             return hyper
         counts, layout = state.counts, self.layout
         totals = layout.totals(counts)
@@ -350,8 +333,8 @@ class DependencyModel(RowModel):
             cells, rows = (-np.expm1(logs) for logs in absence())
         ends = np.cumsum([n_rows for n_rows, _ in layout.shapes])
         present = zip(
-            tables_of(counts, layout),
-            tables_of(cells, layout),
+            parameters.tables_of(counts, layout),
+            parameters.tables_of(cells, layout),
             np.split(totals, ends[:-1]),
             np.split(rows, ends[:-1]),
             strict=True,
@@ -393,10 +376,12 @@ class DependencyModel(RowModel):
 
     def infer(self, weights: np.ndarray, work: Any = None) -> InferenceResult:
         """Expected counts; arcs are split in proportion between tables at any temperature."""
-        mixed = mixed_weights(weights, self.layout)
+        mixed = parameters.mixed_weights(weights, self.layout)
         sentences = self.problem.sentences._replace(coarse=None)
         counts, log_z = hardened_expectation(mixed, sentences, self.temperature)
-        return InferenceResult.from_log_z(unmixed_counts(counts, weights, self.layout), log_z)
+        return InferenceResult.from_log_z(
+            parameters.unmixed_counts(counts, weights, self.layout), log_z
+        )
 
     def leave_out(
         self, counts: np.ndarray, prior: np.ndarray, shares: DependencyShares, *, frozen: bool
@@ -440,10 +425,10 @@ class DependencyModel(RowModel):
         self, counts: np.ndarray, prior: np.ndarray, sample: HeadTrees
     ) -> tuple[np.ndarray, np.ndarray]:
         """Posterior means of all parameters, and with mixtures worked out."""
-        more = rare_counts(counts, self.rare_tags, self.layout)
+        more = parameters.rare_counts(counts, self.rare_tags, self.layout)
         cells = counts if more is None else counts + more
         means = self.layout.rows(cells, prior).mean()
-        return means, mixed_weights(means, self.layout)
+        return means, parameters.mixed_weights(means, self.layout)
 
     def count_labels(self, label_counts: Any, sample: HeadTrees) -> Any:
         """How often each tree of each sentence was sampled."""
@@ -451,7 +436,7 @@ class DependencyModel(RowModel):
         heads = [sample.heads[a:b].copy() for a, b in pairwise(starts)]
         return count_structures(label_counts, [(part.tobytes(), part) for part in heads])
 
-    def rebase(self, state: State) -> State:
+    def adapt_state(self, state: State) -> State:
         """The state under the prior of now; learned concentrations go on from their values."""
         hyper = self.concentrations.continued_from(state.hyper)
         return state._replace(hyper=hyper, prior=self.prior(hyper))
@@ -466,7 +451,7 @@ class DependencyModel(RowModel):
         weights = rows.exp_expected_log() if averages else rows.mean(state.weights)
         if isinstance(state.shares, HeadTrees):
             return self._sampled_heads(state, weights)
-        mixed = frozen_tally(mixed_weights(weights, layout))
+        mixed = frozen_tally(parameters.mixed_weights(weights, layout))
         return heaviest_heads(mixed, sentences._replace(coarse=None))[0]
 
     def _sampled_heads(self, state: State, weights: np.ndarray) -> np.ndarray:

@@ -1,21 +1,19 @@
-"""A dependency model below its estimators: options, reading of X and y, outcome of a fit."""
+"""A dependency model's part in a fit, below its estimators: options, reads X and y, makes the
+model, and of the result `Learned` and fitted attributes.
+"""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from sklearn_cvb.dependency import inference
 from sklearn_cvb.dependency.arc_weights import advice_on_tags, arc_weights_from
-from sklearn_cvb.dependency.inference import (
-    DependencyProblem,
-    HeadTrees,
-    refuse_impossible,
-    sentences_of,
-)
+from sklearn_cvb.dependency.inference import DependencyProblem, HeadTrees
 from sklearn_cvb.dependency.known import known_heads_from
 from sklearn_cvb.dependency.model import DependencyModel, first_concentrations
 from sklearn_cvb.dependency.parameters import DependencyLayout, counts_from, rare_counts, rare_tags
 from sklearn_cvb.dependency.prediction import DependencyExtras
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
-from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learning.gibbs import means_over_samples
 from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.learning.model import NOBODY
 from sklearn_cvb.reading import corpus as reading
@@ -63,9 +61,9 @@ class DependencyObservation(FamilyObservation):
         is_raw = bool((heads == UNKNOWN_HEAD).all())
         if is_raw and arc_weights is None:
             messages += advice_on_tags(words.index)
-        sentences = sentences_of(corpus, layout, heads, arc_weights)
+        sentences = inference.sentences_of(corpus, layout, heads, arc_weights)
         if not is_raw:
-            refuse_impossible(sentences, layout)
+            inference.refuse_impossible(sentences, layout)
         alpha_backoff = float(valence.alpha_backoff)
         problem = DependencyProblem(corpus, list(words.index), sentences, layout, alpha_backoff)
         gigabytes = _TABLES * 8 * layout.n_cells / 1e9
@@ -100,7 +98,7 @@ class DependencyObservation(FamilyObservation):
         state, layout = best.state, read.problem.layout
         counts, rare = counts_from(cells, layout), rare_counts(cells, model.rare_tags, layout)
         heads = model.heads(state, averages=algorithm.averages)
-        means = mean_means(state, model) if isinstance(state.shares, HeadTrees) else None
+        means = means_over_samples(state, model) if isinstance(state.shares, HeadTrees) else None
         averages, weights = algorithm.averages, state.weights
         more = DependencyExtras(read.problem.sentences.arc_weights, means)
         learned = Learned(read.words, layout, state.prior, counts, weights, rare, averages, more)

@@ -1,4 +1,6 @@
-"""Parameters of a dependency model: their layout in cells and rows, counts, back-off."""
+"""Parameters of a dependency model as flat cells in rows: attachments, decisions to stop or go on,
+and with back-off mixtures of own and coarse rows. Mixed weights are those with mixtures worked out.
+"""
 
 from typing import NamedTuple
 

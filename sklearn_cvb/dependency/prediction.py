@@ -1,18 +1,15 @@
-"""A fitted dependency model at work: weights, heads and their posteriors, sampled sentences."""
+"""A fitted dependency model at work: weights, heads and their posteriors, sampled sentences. What
+float64 loses is inferred in log space.
+"""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.dependency import parameters
 from sklearn_cvb.dependency.inference import expectation, frozen_tally, heaviest_heads, sentences_of
 from sklearn_cvb.dependency.log_space import LOST, expected_arcs
-from sklearn_cvb.dependency.parameters import (
-    DMVCounts,
-    cells_from,
-    counts_from,
-    mixed_logs,
-    mixed_weights,
-)
+from sklearn_cvb.dependency.parameters import DMVCounts
 from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP, DependencySentences
 from sklearn_cvb.kernels.dependency.trees import ALMOST_NOTHING
 from sklearn_cvb.learning.learned import Learned
@@ -34,7 +31,7 @@ class DependencyExtras(NamedTuple):
 
 def counts_with_rare(learned: Learned) -> np.ndarray:
     """Counts; the unknown tag gets the mean count of tags seen once ("rare")."""
-    cells = cells_from(learned.counts)
+    cells = parameters.cells_from(learned.counts)
     return cells if learned.unknown_word_counts is None else cells + learned.unknown_word_counts
 
 
@@ -43,7 +40,7 @@ def mean_weights(learned: Learned, *, mixed: bool) -> np.ndarray:
     if learned.extra.means is not None:
         return learned.extra.means[mixed]
     weights = learned.layout.rows(counts_with_rare(learned), learned.prior).mean(learned.fallback)
-    return mixed_weights(weights, learned.layout) if mixed else weights
+    return parameters.mixed_weights(weights, learned.layout) if mixed else weights
 
 
 def weights_to_predict(learned: Learned) -> np.ndarray:
@@ -51,10 +48,10 @@ def weights_to_predict(learned: Learned) -> np.ndarray:
     if learned.extra.means is not None or not learned.averages:
         return mean_weights(learned, mixed=True)
     rows = learned.layout.rows(counts_with_rare(learned), learned.prior)
-    return mixed_weights(rows.exp_expected_log(), learned.layout)
+    return parameters.mixed_weights(rows.exp_expected_log(), learned.layout)
 
 
-def _safe_weights(learned: Learned) -> tuple[np.ndarray, np.ndarray | None]:
+def _weights_and_logs(learned: Learned) -> tuple[np.ndarray, np.ndarray | None]:
     """`weights_to_predict`, and where float64 loses some, which are 0 then, the logs of all."""
     weights = weights_to_predict(learned)
     if learned.extra.means is not None or not learned.averages:
@@ -62,7 +59,7 @@ def _safe_weights(learned: Learned) -> tuple[np.ndarray, np.ndarray | None]:
     logs = learned.layout.rows(counts_with_rare(learned), learned.prior).expected_log()
     if logs.min() >= LOST:
         return weights, None
-    logs = mixed_logs(logs, learned.layout)
+    logs = parameters.mixed_logs(logs, learned.layout)
     return np.where(logs < LOST, 0.0, weights), logs
 
 
@@ -82,7 +79,7 @@ def _arcs_in_logs(
 def probabilities_of(learned: Learned, *, mixed: bool) -> DMVCounts:
     """Posterior means in all tables, or in fewer with mixtures worked out."""
     layout = learned.layout.mixed if mixed else learned.layout
-    return counts_from(mean_weights(learned, mixed=mixed), layout)
+    return parameters.counts_from(mean_weights(learned, mixed=mixed), layout)
 
 
 # Heads of given sentences
@@ -96,7 +93,7 @@ def sentences_to_parse(learned: Learned, corpus: Corpus) -> DependencySentences:
 
 def best_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """Heads of the heaviest trees, one after the other."""
-    sentences, (weights, logs) = (sentences_to_parse(learned, corpus), _safe_weights(learned))
+    sentences, (weights, logs) = (sentences_to_parse(learned, corpus), _weights_and_logs(learned))
     heads, log_weights = heaviest_heads(frozen_tally(weights), sentences)
     suspects = np.flatnonzero(log_weights < ALMOST_NOTHING / 2)
     if logs is None:
@@ -112,7 +109,7 @@ def best_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
 def posteriors_of_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """The tables that `predict_proba` gives."""
     sentences = sentences_to_parse(learned, corpus)
-    weights, logs = _safe_weights(learned)
+    weights, logs = _weights_and_logs(learned)
     _, log_z, shares = expectation(weights, sentences, keeps_shares=True)
     tables = []
     for i, n in enumerate(np.diff(corpus.starts).tolist()):

@@ -177,9 +177,9 @@ def _arcs(
                 ("L", [(x, feet + up * _TIP_LENGTH)]),
             ]
             strokes.append(Stroke(kinds.get(child, ARC), line, _arrow_tip(x, feet, up)))
-            texts.append(_note("root", x, far, up))
+            texts.append(_text_beyond_tip("root", x, far, up))
         elif above is None:
-            texts.append(_note("?", x, feet, up))
+            texts.append(_text_beyond_tip("?", x, feet, up))
     for note in texts:
         reach = note.y + (_ASCENT if up > 0 else -_DESCENT) * SIZES[NOTE]
         end = max(end, reach) if up > 0 else min(end, reach)
@@ -206,7 +206,7 @@ def _arrow_tip(x: float, feet: float, up: int) -> list[Point]:
     return [(x, feet), (x - _TIP_HALF, back), (x + _TIP_HALF, back)]
 
 
-def _note(text: str, x: float, y: float, up: int) -> PlacedText:
+def _text_beyond_tip(text: str, x: float, y: float, up: int) -> PlacedText:
     """A short text beyond an end of a stroke."""
     away = 0.15 if up > 0 else -0.15 - _ASCENT * SIZES[NOTE]
     return PlacedText(NOTE, x, y + away, text)

@@ -22,23 +22,24 @@ _LEAST = 0.005
 _UNKNOWN = "(unknown)"
 
 
-class SummaryRow(NamedTuple):
-    """A name, and what goes with it."""
+class StateSummary(NamedTuple):
+    """A name, such as a state's, and what goes with it."""
 
     name: str
     share: float | None  # of all that it accounts for
-    best: list[tuple[str, float | None]]  # None where a text says it all without a probability
-    spread: tuple[float, float] | None = None  # of one column, mean and standard deviation
+    # None where a text says it all without a probability.
+    most_probable: list[tuple[str, float | None]]
+    mean_and_deviation: tuple[float, float] | None = None  # of one column
 
 
-class SummaryRows(NamedTuple):
+class ModelTable(NamedTuple):
     """The rows of a model, under two headings, and how many more, and unused ones, there are."""
 
-    kind: str
-    does: str
-    rows: list[SummaryRow]
+    row_title: str
+    content_title: str
+    rows: list[StateSummary]
     n_more: int
-    steps: np.ndarray | None = None  # probabilities from row to row
+    transitions: np.ndarray | None = None  # probabilities from row to row
     n_unused: int = 0
     tree: Any = None  # of the first of the sentences that are short
 
@@ -50,7 +51,7 @@ class SummaryRows(NamedTuple):
         return f"and {' and '.join(filter(None, [more, unused]))}" if more or unused else ""
 
 
-def learned_by(model: Any) -> SummaryRows:
+def summary_of_model(model: Any) -> ModelTable:
     """The rows of a fitted model; TypeError if it is none of this package."""
     for attribute, read in _READERS.items():
         if hasattr(model, attribute):
@@ -58,7 +59,7 @@ def learned_by(model: Any) -> SummaryRows:
     raise TypeError(f"model is {model!r}: give a fitted model of sklearn_cvb")
 
 
-def _of_chain(model: Any) -> SummaryRows:
+def _of_chain(model: Any) -> ModelTable:
     """States or tags, what they emit, and what follows them."""
     transition = np.asarray(model.transmat_)
     n_states = transition.shape[-1]
@@ -94,15 +95,15 @@ def _of_chain(model: Any) -> SummaryRows:
         spread = None
         if moments is not None and moments[0].shape[1] == 1:
             spread = float(moments[0][k, 0]), float(moments[1][k, 0])
-        rows.append(SummaryRow(text_of_one(names[k]), float(shares[k]), best, spread))
+        rows.append(StateSummary(text_of_one(names[k]), float(shares[k]), best, spread))
     kind = "tag" if is_tagger else "state"
     # Where each context has transitions of its own there is no one picture of them.
     steps = transition[np.ix_(shown, shown)] if transition.ndim == 2 else None
     n_used = int(used.sum())
-    return SummaryRows(kind, does, rows, n_used - len(rows), steps, len(shares) - n_used)
+    return ModelTable(kind, does, rows, n_used - len(rows), steps, len(shares) - n_used)
 
 
-def _of_clusters(model: Any) -> SummaryRows:
+def _of_clusters(model: Any) -> ModelTable:
     """The states of each cluster."""
     states, n_states = _of_chain(model.hmm_), model.startprob_.shape[1]
     places = [divmod(int(row.name), n_states) for row in states.rows]
@@ -110,7 +111,7 @@ def _of_clusters(model: Any) -> SummaryRows:
         row._replace(name=f"{cluster}, state {state}")
         for row, (cluster, state) in zip(states.rows, places, strict=True)
     ]
-    return states._replace(kind="cluster", rows=rows)
+    return states._replace(row_title="cluster", rows=rows)
 
 
 def _is_used(model: Any, uses: np.ndarray) -> np.ndarray:
@@ -216,7 +217,7 @@ def _moments_of(attributes: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray] 
     return means, np.sqrt(variances)
 
 
-def _of_grammar(model: Any) -> SummaryRows:
+def _of_grammar(model: Any) -> ModelTable:
     """Symbols and their most probable rules."""
     grammar, probabilities = model.rules_, np.asarray(model.rule_probabilities_)
     names = [text_of_one(symbol) for symbol in grammar.symbols]
@@ -238,15 +239,15 @@ def _of_grammar(model: Any) -> SummaryRows:
             ]
             texts.append(" ".join(parts))
         best = _most_probable(texts, probabilities[cells])
-        rows.append(SummaryRow(names[symbol], float(shares[symbol]), best))
+        rows.append(StateSummary(names[symbol], float(shares[symbol]), best))
     # Those of a table are numbers, which a picture of one sentence would not explain.
     found = (tree for tree in getattr(model, "labels_", ()) if hasattr(tree, "leaves"))
     trees = (tree for tree in found if len(tree.leaves()) <= MOST_WORDS)
     does, n_more = "most probable rules", len(names) - len(rows)
-    return SummaryRows("symbol", does, rows, n_more, tree=next(trees, None))
+    return ModelTable("symbol", does, rows, n_more, tree=next(trees, None))
 
 
-def _of_dependencies(model: Any) -> SummaryRows:
+def _of_dependencies(model: Any) -> ModelTable:
     """Heads and their most probable dependents on either side."""
     # With an extended valence a table without and one with a child on that side.
     attach = np.asarray(model.attachprob_)
@@ -256,19 +257,19 @@ def _of_dependencies(model: Any) -> SummaryRows:
     shares = _shares_of(arcs)
     used = _is_used(model, arcs)
     shown = [head for head in np.sort(_most_used(arcs)).tolist() if used[head]]
-    rows = [SummaryRow("(root)", None, _most_probable(names, np.asarray(model.rootprob_)))]
+    rows = [StateSummary("(root)", None, _most_probable(names, np.asarray(model.rootprob_)))]
     for head in shown:
         best = []
         for side, arrow in enumerate("←→"):
             found = _most_probable(names, tables[head, side])[: MOST_THINGS // 2]
             best += [(f"{arrow} {name}", share) for name, share in found]
-        rows.append(SummaryRow(names[head], float(shares[head]), best))
+        rows.append(StateSummary(names[head], float(shares[head]), best))
     does = "most probable dependents, left (←) and right (→)"
     n_used = int(used.sum())
-    return SummaryRows("head", does, rows, n_used - len(shown), None, len(names) - n_used)
+    return ModelTable("head", does, rows, n_used - len(shown), None, len(names) - n_used)
 
 
-def _of_alignment(model: Any) -> SummaryRows:
+def _of_alignment(model: Any) -> ModelTable:
     """Source words and their most probable translations."""
     lexicon = model.lexicon_
     uses = np.asarray(model.counts_.lexicon.sum(axis=1)).ravel()[: len(lexicon.source)]
@@ -279,39 +280,42 @@ def _of_alignment(model: Any) -> SummaryRows:
         best: list[tuple[str, float | None]] = [
             (text_of_one(word), p) for word, p in found if p >= _LEAST
         ]
-        rows.append(SummaryRow(text_of_one(lexicon.source[i]), float(shares[i]), best))
+        rows.append(StateSummary(text_of_one(lexicon.source[i]), float(shares[i]), best))
     does = "most probable translations"
-    return SummaryRows("source word", does, rows, len(lexicon.source) - len(rows))
+    return ModelTable("source word", does, rows, len(lexicon.source) - len(rows))
 
 
-def _of_treebank(model: Any) -> SummaryRows:
+def _of_treebank(model: Any) -> ModelTable:
     """Symbols and how many subtypes they have."""
     symbols = sorted(model.n_subtypes_.items(), key=lambda item: -item[1])
     rows = [
-        SummaryRow(text_of_one(symbol), None, [(f"{n} subtypes" if n > 1 else "1 subtype", None)])
+        StateSummary(text_of_one(symbol), None, [(f"{n} subtypes" if n > 1 else "1 subtype", None)])
         for symbol, n in symbols[:MOST_ROWS]
     ]
-    return SummaryRows("symbol", "hidden subtypes", rows, len(symbols) - len(rows))
+    return ModelTable("symbol", "hidden subtypes", rows, len(symbols) - len(rows))
 
 
-def _of_classes(model: Any) -> SummaryRows:
+def _of_classes(model: Any) -> ModelTable:
     """Classes, and the model of each: its size, its objective, and how its fit went."""
     shares = np.exp(model.class_log_prior_)
     # Few classes keep their order.
     shown = _most_used(shares) if len(shares) > MOST_ROWS else np.arange(len(shares))
     rows = []
     for k in shown.tolist():
-        texts = [_count_of(int(model.class_count_[k]), "sequence"), *_fit_of(model.estimators_[k])]
+        texts = [
+            _number_of_things(int(model.class_count_[k]), "sequence"),
+            *_fit_of(model.estimators_[k]),
+        ]
         best: list[tuple[str, float | None]] = [(", ".join(texts), None)]
-        rows.append(SummaryRow(text_of_one(model.classes_[k]), float(shares[k]), best))
-    return SummaryRows("class", "learned from, and the model", rows, len(shares) - len(rows))
+        rows.append(StateSummary(text_of_one(model.classes_[k]), float(shares[k]), best))
+    return ModelTable("class", "learned from, and the model", rows, len(shares) - len(rows))
 
 
 def _fit_of(model: Any) -> list[str]:
     """States, objective and sweeps of a fitted model, as far as it has these."""
     texts = []
     if hasattr(model, "transmat_"):
-        texts.append(_count_of(np.shape(model.transmat_)[-1], "state"))
+        texts.append(_number_of_things(np.shape(model.transmat_)[-1], "state"))
     if hasattr(model, "objective_"):
         texts.append(f"objective {model.objective_:.6g}")
     if hasattr(model, "history_"):
@@ -321,14 +325,14 @@ def _fit_of(model: Any) -> list[str]:
 
 def sweeps_and_convergence(model: Any) -> str:
     """How many sweeps a fit made, and whether it converged."""
-    sweeps = _count_of(len(model.history_), "sweep")
+    sweeps = _number_of_things(len(model.history_), "sweep")
     # Samplers have nothing to converge to.
     if hasattr(model, "samples"):
         return sweeps
     return f"{sweeps}, {'converged' if model.converged_ else 'stopped before it converged'}"
 
 
-def _count_of(n: int, thing: str) -> str:
+def _number_of_things(n: int, thing: str) -> str:
     return f"{n} {thing}{'s' * (n != 1)}"
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.display.learned import SummaryRows, learned_by, sweeps_and_convergence
+from sklearn_cvb.display.learned import ModelTable, summary_of_model, sweeps_and_convergence
 from sklearn_cvb.display.phrase_tree import PhraseTree
-from sklearn_cvb.display.svg import escaped, page_of, svg_head
+from sklearn_cvb.display.svg import escaped, html_page, svg_head
 from sklearn_cvb.display.texts import padded
 
 # Pixels: of the picture of steps a cell and letters, and the size of the curve.
@@ -77,7 +77,7 @@ class ModelSummary:
         if not hasattr(model, "get_params"):
             raise TypeError(f"model is {model!r}: give a fitted model of sklearn_cvb")
         check_is_fitted(model)
-        self.learned: SummaryRows = learned_by(model)
+        self.learned: ModelTable = summary_of_model(model)
         self.name: str = type(model).__name__
         # A mixture has that of the whole model, a classifier none of its own.
         model = getattr(model, "hmm_", model)
@@ -98,13 +98,13 @@ class ModelSummary:
         str
             HTML, to be written in UTF-8; light or dark as the reader's other pages are.
         """
-        return page_of(self._repr_html_(), self.name)
+        return html_page(self._repr_html_(), self.name)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         learned, steps = self.learned, ""
-        if learned.steps is not None:
-            picture = steps_svg([row.name for row in learned.rows], learned.steps)
+        if learned.transitions is not None:
+            picture = steps_svg([row.name for row in learned.rows], learned.transitions)
             caption = "from row to column; a circle's area is the probability"
             steps = _captioned(picture, caption)
             if len(learned.rows) > _MOST_UNFOLDED:
@@ -120,11 +120,13 @@ class ModelSummary:
 
     def __str__(self) -> str:
         rows = self.learned.rows
-        names = padded([self.learned.kind, *(row.name for row in rows)])
-        lines = [f"{names[0]}  share  {self.learned.does}"]
+        names = padded([self.learned.row_title, *(row.name for row in rows)])
+        lines = [f"{names[0]}  share  {self.learned.content_title}"]
         for name, row in zip(names[1:], rows, strict=True):
             share = "" if row.share is None else f"{row.share:.0%}"
-            best = ", ".join(text if p is None else f"{text} {p:.2f}" for text, p in row.best)
+            best = ", ".join(
+                text if p is None else f"{text} {p:.2f}" for text, p in row.most_probable
+            )
             lines.append(f"{name}  {share:>5}  {best}".rstrip())
         if self.learned.rest:
             lines.append(self.learned.rest)
@@ -148,17 +150,18 @@ def _captioned(picture: str, caption: str) -> str:
     )
 
 
-def _table_of_rows(learned: SummaryRows) -> str:
+def _table_of_rows(learned: ModelTable) -> str:
     """The rows as a table; a bar behind each share is as long as it is large."""
     cell = "text-align:left;padding:0.15em 0.6em;border:none"
     # Notebooks stripe tables in colours of their own.
     lines = [
         f'<div style="{_SCROLLS}"><table style="border-collapse:collapse;'
         'background:none;color:inherit;font-size:0.95em">',
-        f'<tr style="background:none"><th style="{cell}">{escaped(learned.kind)}</th>'
-        f'<th style="{cell}">share</th><th style="{cell}">{escaped(learned.does)}</th></tr>',
+        f'<tr style="background:none"><th style="{cell}">{escaped(learned.row_title)}</th>'
+        f'<th style="{cell}">share</th>'
+        f'<th style="{cell}">{escaped(learned.content_title)}</th></tr>',
     ]
-    spreads = [row.spread for row in learned.rows if row.spread]
+    spreads = list(filter(None, (row.mean_and_deviation for row in learned.rows)))
     ends = [side for m, s in spreads for side in (m - 2 * s, m + 2 * s)]
     largest = max((row.share or 0.0 for row in learned.rows), default=0.0) or 1.0
     for row in learned.rows:
@@ -169,9 +172,10 @@ def _table_of_rows(learned: SummaryRows) -> str:
                 f'<span style="display:inline-block;width:{length:.0f}px;height:0.7em;'
                 f'background:{_BLUE}"></span> {row.share:.0%}'
             )
-        line = _error_bar(*row.spread, min(ends), max(ends)) if row.spread else ""
+        moments = row.mean_and_deviation
+        line = _error_bar(*moments, min(ends), max(ends)) if moments else ""
         things = []
-        for name, p in row.best:
+        for name, p in row.most_probable:
             said = "" if p is None else f' <span style="{_SMALL}">{p:.2f}</span>'
             looks = "display:inline-block;margin-right:0.8em"
             things.append(f'<span style="{looks}">{escaped(name)}{said}</span>')

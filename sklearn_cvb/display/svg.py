@@ -83,7 +83,7 @@ def svg_of(drawing: arcs.ArcDrawing, description: str, standalone: bool) -> str:
     return "\n".join([*lines, "</svg>"])
 
 
-def page_of(body: str, title: str) -> str:
+def html_page(body: str, title: str) -> str:
     """A page of its own, light or dark as its reader's others are."""
     return _PAGE.format(title=escaped(title), body=body)
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_cvb.display.svg import page_of
+from sklearn_cvb.display.svg import html_page
 from sklearn_cvb.display.tagged_words import (
     SOURCES,
     TaggedWord,
@@ -237,7 +237,7 @@ class TaggedSentence:
         >>> TaggedSentence(["they", "duck"], ["PRP", "VB"]).to_html()[:15]
         '<!DOCTYPE html>'
         """
-        return page_of(self._repr_html_(), " ".join(word.word for word in self.words))
+        return html_page(self._repr_html_(), " ".join(word.word for word in self.words))
 
     def __str__(self) -> str:
         return self.to_text()

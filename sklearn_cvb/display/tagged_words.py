@@ -98,7 +98,7 @@ def verdict(words: Sequence[TaggedWord], n_known: int, how_shown: str) -> str:
     return f"{said}; {how_shown}" if n_wrong else said
 
 
-class LinePiece(NamedTuple):
+class StyledText(NamedTuple):
     """A part of a line, and the code of a terminal that it gets."""
 
     text: str
@@ -121,20 +121,20 @@ def text_of(words: Sequence[TaggedWord], width: int, colour: bool = False) -> st
 def legend_text(words: Sequence[TaggedWord], width: int) -> str:
     """The legend, a line for each mark; empty without marks."""
     lines = (f"{mark} {said}".split() for mark, said in legend_of(words))
-    filled = [_fill(([LinePiece(part)] for part in line), width, False, "  ") for line in lines]
+    filled = [_fill(([StyledText(part)] for part in line), width, False, "  ") for line in lines]
     return "\n".join(filled)
 
 
-def _pieces(word: TaggedWord) -> list[LinePiece]:
+def _pieces(word: TaggedWord) -> list[StyledText]:
     pieces = [
-        LinePiece(word.word, _BOLD),
-        LinePiece("/"),
-        LinePiece(word.tag + word.marks, _CODES.get(word.source or "", "")),
+        StyledText(word.word, _BOLD),
+        StyledText("/"),
+        StyledText(word.tag + word.marks, _CODES.get(word.source or "", "")),
     ]
-    return pieces if word.gold is None else [*pieces, LinePiece(f"[{word.gold}]", _ON_RED)]
+    return pieces if word.gold is None else [*pieces, StyledText(f"[{word.gold}]", _ON_RED)]
 
 
-def _fill(chunks: Iterable[list[LinePiece]], width: int, colour: bool, indent: str = "") -> str:
+def _fill(chunks: Iterable[list[StyledText]], width: int, colour: bool, indent: str = "") -> str:
     """Lines of chunks that stay whole; all lines but the first are indented."""
     lines: list[str] = []
     taken = 0

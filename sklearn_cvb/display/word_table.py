@@ -135,7 +135,8 @@ class WordTable:
             ]
             if lacking:
                 raise ValueError(
-                    f"{path} has no column {lacking[0]!r}: save it with to_csv, as CSV"
+                    f"{path} has no column {lacking[0]!r}: save it with to_csv, as CSV; "
+                    "word lists are read by sklearn_cvb.datasets.read_dictionary"
                 )
             for row in reader:
                 if None in row:

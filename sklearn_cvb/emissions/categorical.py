@@ -334,7 +334,7 @@ class BernoulliFamily(CategoricalFamily):
         probabilities = point[: self.n_columns].T[states]
         return (rng.random(probabilities.shape) < probabilities).astype(np.float64)
 
-    tails = Family.tails
+    tails: Any = Family.tails
 
     def distributions(self, point: np.ndarray, observations: Any) -> Any:
         from scipy.stats import bernoulli

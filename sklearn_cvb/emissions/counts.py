@@ -266,7 +266,7 @@ class MultinomialFamily(_BaseMeasureFamily):
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.multinomial(self.n_trials, point.T[states]).astype(np.float64)
 
-    tails = Family.tails
+    tails: Any = Family.tails
 
     def distributions(self, point: np.ndarray, observations: Observations) -> Any:
         from scipy.stats import binom

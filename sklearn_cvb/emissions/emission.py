@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from sklearn_cvb.kernels.emission import feature_sums, linear_scores
 from sklearn_cvb.messages import did_you_mean
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
+from sklearn_cvb.website import SiteLink
 
 # EM leaves the parameters of states with fewer expected steps as they are.
 MIN_STEPS = 1e-10
@@ -111,7 +111,7 @@ class Family:
     is_discrete = False  # whether a single value has a probability
     are_counts = False  # whether values are unbounded counts: a start takes their roots
     order = 0  # how many steps back the density of a step depends on
-    covariate_columns = np.empty(0, np.intp)  # inputs of regressions, which no state emits
+    covariate_columns: np.ndarray = np.empty(0, np.intp)  # inputs of regressions, not emitted
 
     # (observations of some steps, their known states or -1, rng) -> scores that a fit starts from;
     # None for k-means of values.
@@ -249,7 +249,7 @@ def family_and_parts(family: Family) -> Iterator[Family]:
         yield from family_and_parts(part)
 
 
-class Emission(BaseEstimator):
+class Emission(SiteLink):
     """Settings of an emission: what `bind` makes a `Family` of."""
 
     @property

@@ -169,7 +169,7 @@ def refuse_too_wide(moments: Moments, units: StandardUnits) -> None:
     wrong = (units.scale > _LARGEST_SCALE) | (units.scale < 1.0 / _LARGEST_SCALE)
     if wrong.any():
         column = int(wrong.argmax())
-        step, ends = int(moments.farthest[column]), (moments.least, moments.largest)
+        step, ends = int(moments.step_of_widest[column]), (moments.least, moments.largest)
         value = max((end[column] for end in ends), key=abs)
         why = f"values up to {value:g} have variances that float64 cannot hold: "
         near = "multiply the column by a number that brings it near 1"

@@ -126,15 +126,15 @@ class RegressionFamily(Family):
         n_inputs: int,
         n_states: int,
     ) -> None:
-        self.joint = GaussianMatrices(prior, units, n_states, False)
+        self.joint: GaussianMatrices = GaussianMatrices(prior, units, n_states, False)
         self.columns = columns
         self.n_inputs = n_inputs
         n = len(units.scale) - n_inputs
         self.n_outputs: int = n
         # Of the outputs alone.
         self.prior: NormalPrior = prior._replace(scale=prior.scale[n_inputs:, n_inputs:])
-        self.of_inputs = StandardUnits(*(table[:n_inputs] for table in units))
-        self.of_outputs = StandardUnits(*(table[n_inputs:] for table in units))
+        self.of_inputs: StandardUnits = StandardUnits(*(table[:n_inputs] for table in units))
+        self.of_outputs: StandardUnits = StandardUnits(*(table[n_inputs:] for table in units))
         self.log_scale: float = float(np.log(self.of_outputs.scale).sum())
         self.n_states = n_states
         self.n_columns: int = len(columns)

@@ -259,15 +259,15 @@ class MixtureFamily(Family):
         self.concentration, self.is_given = prior
         self.n_states = n_states
         self.n_columns: int = families[-1].n_columns
-        self.zeros_first = isinstance(families[0], ZerosFamily)
+        self.zeros_first: bool = isinstance(families[0], ZerosFamily)
         self.is_hurdle: bool = self.zeros_first and not families[1].is_discrete
         sizes = [family.n_statistics for family in families]
-        self.ends = np.cumsum(sizes)
+        self.ends: np.ndarray = np.cumsum(sizes)
         self.n_statistics: int = sum(sizes) + len(families)
         of_weights = n_states * (len(families) - 1)
         self.n_parameters: int = sum(own.n_parameters for own in families) + of_weights
-        self.is_discrete = all(family.is_discrete for family in families)
-        self.has_outliers = any(family.has_outliers for family in families)
+        self.is_discrete: bool = all(family.is_discrete for family in families)
+        self.has_outliers: bool = any(family.has_outliers for family in families)
 
     # Steps and components
 

@@ -55,7 +55,7 @@ class RateFamily(Family):
         self.rates: np.ndarray = prior.rates[:, None]
         self.smallest: np.ndarray = np.broadcast_to(prior.smallest, prior.rates.shape)[:, None]
         self.largest: np.ndarray = np.broadcast_to(prior.largest, prior.rates.shape)[:, None]
-        self.is_given = prior.is_given
+        self.is_given: bool = prior.is_given
         self.n_states = n_states
         self.n_columns: int = len(prior.rates)
         self.n_parameters: int = n_states * self.n_columns

@@ -10,7 +10,7 @@ from sklearn_cvb.estimators.parameters import (
     PseudoCount,
     SamplerFields,
     SweepFields,
-    chain_of,
+    gibbs_sampler,
 )
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Reading
@@ -204,7 +204,7 @@ class GibbsAlignmentHMM(AlignmentFields, SamplerFields, PairFields, AlignmentHMM
     """
 
     max_iter = 200
-    _algorithm = chain_of
+    _algorithm = gibbs_sampler
     _can_anneal = False
 
     def _why_one_restart(self, reading: Reading) -> str:

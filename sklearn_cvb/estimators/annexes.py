@@ -1,4 +1,4 @@
-"""Methods of all models that no fit needs: the base that adds them."""
+"""Annexes: methods of all estimators that no fit needs (summaries, checkpoints, hmmlearn names)."""
 
 from contextlib import nullcontext
 from typing import Any

@@ -1,4 +1,6 @@
-"""What all models share: the template of a fit, reading X, and scores."""
+"""The base class of all estimators: the steps of `fit` (read X and y, run restarts, set
+attributes), which a family of models and an algorithm fill in, and scores.
+"""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -7,12 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_cvb.estimators.door import checked_input, learned_of
-from sklearn_cvb.estimators.methods import (
-    CallbackSupportMixin,
-    fit_context,
-    with_callbacks,
-    without_lengths,
-)
+from sklearn_cvb.estimators.methods import CallbackSupportMixin, with_callbacks, without_lengths
 from sklearn_cvb.estimators.parameters import RunFields
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.learning.algorithms import Algorithm
@@ -34,6 +31,7 @@ from sklearn_cvb.learning.resuming import FitSaver
 from sklearn_cvb.learning.sweeps import run_all
 from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.reading.validation import check_choice, warn
+from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import Nested
 
 if TYPE_CHECKING:
@@ -56,6 +54,8 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
     # What a share is of that a fit has not come to rest for, and what to do about it.
     _still_changed = "tokens still changed state"
     _if_unfinished = ": raise max_iter"
+    # What to use where leaving out one giant sequence leaves little; empty: none is left out.
+    _in_place_of_leaving_out = ""
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
@@ -88,7 +88,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         """Read X and y, and fit to them."""
         self._fit_reading(self._read(X, y), X, y)
 
-    def _saving(self, job: FitJob[Any]) -> AbstractContextManager[FitSaver]:
+    def _open_saver(self, job: FitJob[Any]) -> AbstractContextManager[FitSaver]:
         """The saver of the fit while it runs: one that saves nothing."""
         return nullcontext(FitSaver())
 
@@ -98,10 +98,10 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
             warn(reading.messages)
         algorithm, model = self._algorithm(), self._model(reading)
         job = FitJob(
-            algorithm, model, reading, self._fit_settings(reading), self._to_go_on_from(reading)
+            algorithm, model, reading, self._fit_settings(reading), self._previous_fit(reading)
         )
-        task = self._callbacks(reading, X, y)
-        fits, interrupted = run_all(job, self._saving(job), task)
+        task = self._callback_task(reading, X, y)
+        fits, interrupted = run_all(job, self._open_saver(job), task)
         outcome = self._outcome(result_of(fits, reading, algorithm, model))
         if self.warm_start:
             warm_start = (
@@ -111,7 +111,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
             outcome = outcome._replace(learned=outcome.learned._replace(warm_start=warm_start))
         # Who asks for a number of sweeps (tol=0) gets them.
         may_end = algorithm.stops and self.tol > 0
-        unfinished = self._why_unfinished(best_fit(fits)) if may_end else []
+        unfinished = self._convergence_warnings(best_fit(fits)) if may_end else []
         try:
             self._set_fitted(outcome, reading)
         finally:
@@ -130,7 +130,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         sweeps = self.max_iter, self.tol, n_restarts, why_one, self.warm_start
         return FitSettings(*sweeps, self.n_jobs, self.random_state, self.verbose)
 
-    def _to_go_on_from(self, reading: Reading) -> Fit | None:
+    def _previous_fit(self, reading: Reading) -> Fit | None:
         """The best restart of the fit before, with `warm_start` and the same sequences."""
         learned: Learned | None = vars(self).get("_learned")
         if not self.warm_start or learned is None or learned.warm_start is None:
@@ -140,30 +140,30 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         is_same = is_same_kind and are_same(before.problem.identity, reading.problem.identity)
         return best if is_same else None
 
-    def _callbacks(self, reading: Reading, X: Any, y: Any) -> "FitTask | None":
+    def _callback_task(self, reading: Reading, X: Any, y: Any) -> "FitTask | None":
         """The fit as a task of scikit-learn's callbacks; None where there are none."""
         if not getattr(self, "_skl_callbacks", None):
             return None
         from sklearn_cvb.estimators.callbacks import FitTask
 
-        def leaves(result: FitResult) -> dict[str, Any]:
+        def attributes_of(result: FitResult) -> dict[str, Any]:
             outcome = self._outcome(result)
             return {**reading.attributes, **outcome.attributes, "_learned": outcome.learned}
 
-        return FitTask(self, X, y, leaves)
+        return FitTask(self, X, y, attributes_of)
 
     def _outcome(self, result: FitResult) -> FitOutcome:
         """The outcome of a fit, with the attributes that say how it went."""
         outcome = self._family_outcome(result)
         return outcome._replace(attributes=attributes_of_fit(result) | outcome.attributes)
 
-    def _why_unfinished(self, fit: Fit) -> list[str]:
+    def _convergence_warnings(self, fit: Fit) -> list[str]:
         """The warning of a fit that has not converged; none where a callback ended it."""
-        n_sweeps, share, tol = len(fit.history), fit.distance, self.tol
-        if fit.converged or (n_sweeps < self.max_iter and not fit.broken_off):
+        n_sweeps, share, tol = len(fit.history), fit.share_moved, self.tol
+        if fit.converged or (n_sweeps < self.max_iter and not fit.check_broken_off):
             return []
         how = f"{type(self).__name__} stopped after max_iter={self.max_iter} sweeps"
-        if fit.broken_off:
+        if fit.check_broken_off:
             how = (
                 f"{type(self).__name__} stopped after {n_sweeps} sweeps, where a disturbed copy "
                 f"rose above it and max_iter={self.max_iter} is too few to follow: raise max_iter"

@@ -128,8 +128,6 @@ class BaseAlignmentHMM(BaseModel):
     _unexplained_words = "sentence pairs have no alignment with any weight"
     _still_changed = "links still changed"
     _if_unfinished = "; more sweeps rarely make links better"
-    # What to use where leaving out one giant pair leaves little; empty for what leaves none out.
-    _in_place_of_leaving_out = ""
 
     # What is asked for becomes a value
 
@@ -229,7 +227,7 @@ class BaseAlignmentHMM(BaseModel):
             _, logs, shares = expectation(weights, pairs, learned.layout, True)
             positions = best_positions_of(shares.link, pairs)
             positions[np.repeat(np.isneginf(logs), np.diff(pairs.target_starts))] = NO_SOURCE
-        _tell_of_unexplained(logs)
+        _warn_unexplained(logs)
         return arrange(corpus, positions, NO_SOURCE)
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -251,7 +249,7 @@ class BaseAlignmentHMM(BaseModel):
         learned = learned_of(self)
         corpus, pairs = self._observation().encoded(learned, self._checked_input(X))
         _, logs, shares = expectation(predicting_weights(learned), pairs, learned.layout, True)
-        _tell_of_unexplained(logs)
+        _warn_unexplained(logs)
         lost = np.repeat(np.isneginf(logs), np.diff(pairs.first))
         tables = link_tables(np.where(lost, np.nan, shares.link), pairs)
         return object_array(tables) if corpus.width is None else np.stack(tables)
@@ -261,7 +259,7 @@ class BaseAlignmentHMM(BaseModel):
         return log_likelihoods(mean_weights(learned), pairs), corpus.observed_lengths
 
 
-def _tell_of_unexplained(logs: np.ndarray) -> None:
+def _warn_unexplained(logs: np.ndarray) -> None:
     """Warn of pairs that nothing explains."""
     lost = np.flatnonzero(np.isneginf(logs))
     if len(lost):

@@ -1,12 +1,12 @@
 """What all dependency models share: groups of parameters, reading, what a fit leaves, heads."""
 
-from numbers import Real
 from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_cvb.dependency import prediction
 from sklearn_cvb.dependency.inference import log_likelihoods, sentences_of
 from sklearn_cvb.dependency.observation import (
     RANDOM_STARTS,
@@ -14,13 +14,6 @@ from sklearn_cvb.dependency.observation import (
     DependencyOptions,
 )
 from sklearn_cvb.dependency.parameters import DependencyLayout, DMVCounts
-from sklearn_cvb.dependency.prediction import (
-    best_heads,
-    mean_weights,
-    posteriors_of_heads,
-    probabilities_of,
-    sample_sentences,
-)
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.door import known_words, learned_of
 from sklearn_cvb.estimators.parameters import (
@@ -33,13 +26,7 @@ from sklearn_cvb.estimators.parameters import (
 from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, arrange, object_array
-from sklearn_cvb.reading.validation import (
-    HasMethods,
-    Interval,
-    InvalidParameterError,
-    Seed,
-    StrOptions,
-)
+from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, Seed, StrOptions
 from sklearn_cvb.settings import ArcWeights, Valence
 
 
@@ -91,20 +78,6 @@ class DependencyFields(Parameters):
     ] = None
 
 
-class HardeningFields(Parameters):
-    """How hard the E-step of EM is.
-
-    Parameters
-    ----------
-    temperature : float
-        Hardens the E-step: trees have their posterior to the power 1 / temperature, 0.1 to 1, and
-        `arc_weights` are a part of it. 0 is Viterbi EM (Spitkovsky et al. 2010), which learns from
-        the heaviest tree of each sentence; there `alpha` above 0 keeps what these trees lack alive.
-    """
-
-    temperature: Annotated[float, Interval(Real, 0, 1, closed="both")] = 1.0
-
-
 class TaggedSentenceFields(Parameters):
     """Where a fit starts, and how tags and heads are read.
 
@@ -146,8 +119,6 @@ class BaseDMV(BaseModel):
         Indices of training sentences without a tree; they are left out of the counts.
     """
 
-    # What to use where leaving out one giant sentence leaves little; empty: none is left out.
-    _in_place_of_leaving_out = ""
     # Algorithms that do not harden their E-step have no such parameter.
     temperature = 1.0
 
@@ -192,7 +163,7 @@ class BaseDMV(BaseModel):
     @property
     def rootprob_(self) -> np.ndarray:
         """p(tag of the root), shape (n_types,); the unknown tag, if any, is last."""
-        return probabilities_of(learned_of(self), mixed=True).root
+        return prediction.probabilities_of(learned_of(self), mixed=True).root
 
     @property
     def attachprob_(self) -> np.ndarray:
@@ -201,27 +172,27 @@ class BaseDMV(BaseModel):
         With an extended `valence` p(child | head, side, valence), shape (n_types, 2, 2, n_types).
         With back-off mixtures are worked out.
         """
-        return probabilities_of(learned_of(self), mixed=True).attach
+        return prediction.probabilities_of(learned_of(self), mixed=True).attach
 
     @property
     def stopprob_(self) -> np.ndarray:
         """p(stop | head, side, valence), shape (n_types, 2, 2); valence 1 means it has a child."""
-        return probabilities_of(learned_of(self), mixed=True).stop[..., STOP]
+        return prediction.probabilities_of(learned_of(self), mixed=True).stop[..., STOP]
 
     @property
     def mixtureprob_(self) -> np.ndarray:
         """With back-off: p(own table), p(coarse table), shape (n_types, 2[, 2], 2)."""
-        return self._part("mixture")
+        return self._backoff_table("mixture")
 
     @property
     def ownprob_(self) -> np.ndarray:
         """With back-off: p(child | head, side[, valence]) in the own tables alone."""
-        return self._part("attach")
+        return self._backoff_table("attach")
 
     @property
     def coarseprob_(self) -> np.ndarray:
         """With back-off: p(child | head, side), or p(child | side), shape (2, n_types)."""
-        return self._part("coarse")
+        return self._backoff_table("coarse")
 
     def predict(self, X: Any) -> np.ndarray:
         """The heads in the most probable tree of each sentence.
@@ -239,7 +210,7 @@ class BaseDMV(BaseModel):
         """
         learned = learned_of(self)
         corpus = self._encoded(learned, X)
-        return arrange(corpus, best_heads(learned, corpus), UNKNOWN_HEAD)
+        return arrange(corpus, prediction.best_heads(learned, corpus), UNKNOWN_HEAD)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Posterior probability of each head of each token.
@@ -257,7 +228,7 @@ class BaseDMV(BaseModel):
             the sentence has any weight.
         """
         learned = learned_of(self)
-        return posteriors_of_heads(learned, self._encoded(learned, X))
+        return prediction.posteriors_of_heads(learned, self._encoded(learned, X))
 
     def sample(
         self, n_samples: int = 1, longest: int = 100, random_state: Seed = None
@@ -281,10 +252,13 @@ class BaseDMV(BaseModel):
             Arrays of heads, as `predict` gives them.
         """
         learned, rng = learned_of(self), check_random_state(random_state)
-        tables, names = probabilities_of(learned, mixed=True), learned.words.types.tolist()
+        tables, names = (
+            prediction.probabilities_of(learned, mixed=True),
+            learned.words.types.tolist(),
+        )
         n = len(names)
         known = DMVCounts(tables.root[:n], tables.attach[:n, ..., :n], tables.stop[:n])
-        tags, heads = sample_sentences(known, n_samples, longest, rng)
+        tags, heads = prediction.sample_sentences(known, n_samples, longest, rng)
         return object_array([[names[tag] for tag in row] for row in tags]), object_array(heads)
 
     def _encoded(self, learned: Learned, X: Any) -> Corpus:
@@ -293,12 +267,12 @@ class BaseDMV(BaseModel):
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus = self._encoded(learned, X)
         sentences = sentences_of(corpus, learned.layout.mixed)
-        log_z = log_likelihoods(mean_weights(learned, mixed=True), sentences)
+        log_z = log_likelihoods(prediction.mean_weights(learned, mixed=True), sentences)
         return log_z, corpus.observed_lengths
 
-    def _part(self, name: str) -> np.ndarray:
+    def _backoff_table(self, name: str) -> np.ndarray:
         """A table that only models that back off have."""
         learned = learned_of(self)
         if learned.layout.backoff is None:
             raise AttributeError(f"{type(self).__name__} was fitted without backoff")
-        return getattr(probabilities_of(learned, mixed=False), name)
+        return getattr(prediction.probabilities_of(learned, mixed=False), name)

@@ -18,17 +18,12 @@ from sklearn_cvb.estimators.parameters import (
     Supervision,
     UnknownWords,
 )
+from sklearn_cvb.grammar import prediction
 from sklearn_cvb.grammar.grammar import Grammar, with_product_rules
 from sklearn_cvb.grammar.inference import expectation
 from sklearn_cvb.grammar.layout import GrammarOptions, new_problem
 from sklearn_cvb.grammar.model import RANDOM_STARTS
 from sklearn_cvb.grammar.observation import GrammarObservation
-from sklearn_cvb.grammar.prediction import (
-    best_derivations,
-    best_trees,
-    labelled_spans,
-    mean_weights,
-)
 from sklearn_cvb.grammar.sampling import sample_trees, without_unknown
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.learned import Learned
@@ -103,8 +98,8 @@ class RuleFields(Parameters):
     ] = 0.1
 
 
-class GrammarStartFields(Parameters):
-    """Where a fit starts, and what becomes of unknown words.
+class SentenceFields(Parameters):
+    """Where a fit starts, and how sentences and their trees are read.
 
     Parameters
     ----------
@@ -117,6 +112,11 @@ class GrammarStartFields(Parameters):
         Words outside the vocabulary: refuse them; let the rules A -> ``<unk>`` derive them, which a
         given grammar may lack; or give these rules the mean expected count of the words seen once
         as well. :ref:`unknown-words` compares the ways.
+    vocabulary : collection or None
+        The known words where no grammar is given; None for those seen in `fit`.
+    supervision : {"y", "none"}
+        Whether `fit` learns from the trees or brackets in `y` where they are known. With "none" `y`
+        is ignored: choosing `alpha` by bracket scores must not train on the gold trees.
     """
 
     init: Annotated[
@@ -127,20 +127,6 @@ class GrammarStartFields(Parameters):
         None,
     ] = None
     handle_unknown: UnknownWords = "smooth"
-
-
-class SentenceFields(Parameters):
-    """How sentences and their trees are read.
-
-    Parameters
-    ----------
-    vocabulary : collection or None
-        The known words where no grammar is given; None for those seen in `fit`.
-    supervision : {"y", "none"}
-        Whether `fit` learns from the trees or brackets in `y` where they are known. With "none" `y`
-        is ignored: choosing `alpha` by bracket scores must not train on the gold trees.
-    """
-
     vocabulary: OptionalVocabulary = None
     supervision: Supervision = "y"
 
@@ -160,8 +146,6 @@ class BasePCFG(BaseModel):
     _unexplained_words = "sentences cannot be derived by the grammar"
     _still_changed = "words were still derived by other rules"
 
-    # What to use where leaving out one giant sentence leaves little; empty: none is left out.
-    _in_place_of_leaving_out = ""
     # Whether a concentration may be 0.
     _zero_alpha = False
     # Whether probabilities are drawn before each sample of trees.
@@ -197,13 +181,13 @@ class BasePCFG(BaseModel):
     @property
     def rule_probabilities_(self) -> np.ndarray:
         """Posterior mean of each rule's probability, shape (n_rules,), ordered as ``rules_``."""
-        return mean_weights(learned_of(self))
+        return prediction.mean_weights(learned_of(self))
 
     @property
     def grammar_(self) -> Any:
         """The learned grammar as an nltk.PCFG: posterior means."""
         learned = learned_of(self)
-        layout, probabilities = learned.layout, mean_weights(learned)
+        layout, probabilities = learned.layout, prediction.mean_weights(learned)
         if layout.is_factored:
             return with_product_rules(layout.grammar, probabilities, layout.n_shown)
         return layout.grammar.to_nltk(probabilities)
@@ -228,7 +212,7 @@ class BasePCFG(BaseModel):
     def _trees(self, X: Any) -> np.ndarray:
         """What `predict` gives."""
         learned = learned_of(self)
-        return best_trees(learned, *self._encoded(learned, X))
+        return prediction.best_trees(learned, *self._encoded(learned, X))
 
     def parse(self, X: Any, n_best: int | None = None) -> np.ndarray:
         """The most probable trees of each sentence as nltk.Tree, whatever the form of X.
@@ -250,9 +234,9 @@ class BasePCFG(BaseModel):
         corpus, words = self._encoded(learned, X)
         corpus = corpus._replace(width=None)
         if n_best is None:
-            return best_trees(learned, corpus, words)
+            return prediction.best_trees(learned, corpus, words)
         check_counts(n_best=n_best)
-        return object_array(best_derivations(learned, corpus, words, n_best))
+        return object_array(prediction.best_derivations(learned, corpus, words, n_best))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Expected number of constituents of each label over each span.
@@ -275,7 +259,7 @@ class BasePCFG(BaseModel):
     def _probabilities(self, X: Any) -> np.ndarray:
         """What `predict_proba` gives."""
         learned = learned_of(self)
-        return labelled_spans(learned, *self._encoded(learned, X))
+        return prediction.labelled_spans(learned, *self._encoded(learned, X))
 
     def sample(
         self, n_samples: int = 1, longest: int = 100, random_state: Seed = None
@@ -298,7 +282,7 @@ class BasePCFG(BaseModel):
             Their nltk.Tree.
         """
         learned = learned_of(self)
-        layout, theta = learned.layout, mean_weights(learned)
+        layout, theta = learned.layout, prediction.mean_weights(learned)
         theta = without_unknown(layout.grammar, theta, layout.unknown_cells)
         rng = check_random_state(random_state)
         return sample_trees(layout.grammar, theta, n_samples, longest, rng, layout.n_shown)
@@ -313,5 +297,5 @@ class BasePCFG(BaseModel):
             index = learned.words.index
             warn(caution_of_unknown(unknown_in(corpus, index), index))
         problem = new_problem(learned.layout, corpus, words)
-        _, log_z = expectation(mean_weights(learned), problem, with_counts=False)
+        _, log_z = expectation(prediction.mean_weights(learned), problem, with_counts=False)
         return log_z, corpus.observed_lengths

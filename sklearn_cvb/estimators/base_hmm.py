@@ -1,4 +1,6 @@
-"""What all hidden Markov models share: parameters, reading, what a fit leaves, predictions."""
+"""What all hidden Markov models share: groups of parameters, the observation (how symbols or
+numbers are read), predictions under the weights of a fit, forecasts.
+"""
 
 from collections.abc import Iterable
 from dataclasses import field
@@ -6,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain.observation import Observation, log_likelihoods
@@ -22,7 +23,13 @@ from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import checked_input, checked_rows, learned_of, means_of, start_of
+from sklearn_cvb.estimators.door import (
+    chain_start_of,
+    checked_input,
+    checked_rows,
+    learned_of,
+    posterior_means_of,
+)
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import (
     Count,
@@ -35,8 +42,10 @@ from sklearn_cvb.estimators.parameters import (
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import Corpus, arrange, as_list
+from sklearn_cvb.reading.events import refuse_bare_frame
 from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, check_choice
-from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
+from sklearn_cvb.scikit_learn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn_cvb.settings import HMMParameters, Symbols, Transitions
 
 if TYPE_CHECKING:
     from sklearn_cvb.certainty.draws import Draws
@@ -131,7 +140,7 @@ class EmissionFields(Parameters):
 
 
 class PathFields(Parameters):
-    """Which paths there are, and what is known of them.
+    """Which paths there are, what is known of them, and priors of transitions and emissions.
 
     Parameters
     ----------
@@ -146,22 +155,6 @@ class PathFields(Parameters):
         states 0 to n_components - 1, -1 or None where unknown. With "none" `y` is ignored, with a
         warning where it holds states: choosing
         among models by what `y` says must not train on it.
-    """
-
-    transitions: Annotated[
-        Any,
-        StrOptions({"full", "independent", "constant", "left-right"}),
-        "array-like",
-        Transitions,
-    ] = "full"
-    supervision: Supervision = "none"
-
-
-class ConcentrationFields(Parameters):
-    """Priors of transitions and emissions.
-
-    Parameters
-    ----------
     alpha : float, "auto", GammaPrior, array or None
         Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10; or
         an array of prior cells, (n_components, n_components), with one more column for the end
@@ -174,11 +167,18 @@ class ConcentrationFields(Parameters):
         given, unknown words (else 0.1).
     """
 
+    transitions: Annotated[
+        Any,
+        StrOptions({"full", "independent", "constant", "left-right"}),
+        "array-like",
+        Transitions,
+    ] = "full"
+    supervision: Supervision = "none"
     alpha: OptionalPriorCells = None
     beta: PriorCells = 0.1
 
 
-class PointEstimateFields(StateFields, EmissionFields, PathFields, ConcentrationFields):
+class PointEstimateFields(StateFields, EmissionFields, PathFields):
     """Groups of a hidden Markov model without a posterior.
 
     Parameters
@@ -204,7 +204,7 @@ class PointEstimateFields(StateFields, EmissionFields, PathFields, Concentration
     )
 
 
-class PosteriorFields(StateFields, EmissionFields, PathFields, ConcentrationFields):
+class PosteriorFields(StateFields, EmissionFields, PathFields):
     """Groups of a hidden Markov model with a posterior.
 
     Attributes
@@ -220,20 +220,6 @@ class PosteriorFields(StateFields, EmissionFields, PathFields, ConcentrationFiel
         Under ``Transitions(contexts=..., prior="pooled")``: the table that those of all contexts
         are drawn around.
     """
-
-
-class UpdateFields(Parameters):
-    """What collapsed variational Bayes leaves out at a time.
-
-    Parameters
-    ----------
-    update : {"sequence", "token"}, Windows or None
-        What is left out and inferred from all the rest: a sequence at a time (the paper's
-        Algorithm 2), a token at a time (Algorithm 1), or ``Windows(length)`` of a sequence. None is
-        "sequence", or windows of up to 100 steps where one long sequence holds most of all.
-    """
-
-    update: Annotated[str | Windows | None, StrOptions({"sequence", "token"}), Windows, None] = None
 
 
 class DrawingFields(Parameters):
@@ -311,12 +297,12 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             known = init if isinstance(init, HMMParameters) else None
             return options_to_read(*who, self.emission, self.transitions, known)
         given = {name: getattr(self, name) for name in self._every_name}
-        options = options_to_fit(*who, given | {"init": start_of(init)})
+        options = options_to_fit(*who, given | {"init": chain_start_of(init)})
         if "beta" in self._fields:
             usual: Any = self._fields["beta"].default
             options = options._replace(is_beta_given=not np.array_equal(self.beta, usual))
         if (options.fixed or self._emits_symbols) and hasattr(init, "startprob_"):
-            options = options._replace(init_means=means_of(init))
+            options = options._replace(init_means=posterior_means_of(init))
         return options
 
     def _observation(self, to_fit: bool = False) -> Observation:
@@ -340,6 +326,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         if not to_fit:
             # Columns of a table are steps: those of other sequences are no features of its.
             before = learned_of(self) if learned is None else learned
+            refuse_bare_frame(X, before.extra.numeric.columns.names)
             to_fit = not before.extra.numeric.is_table
         return checked_rows(self, X, to_fit=to_fit)
 
@@ -349,17 +336,16 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         observation = self._observation(to_fit=True)
         observation.check()
         reading = observation.read(self._checked_input(X, to_fit=True), y, streams=streams)
-        if self.supervision == "none" == self._fields["supervision"].default and (
-            y is not None and _holds_states(y)
-        ):
-            # Labels of whole sequences are there for scores, as scikit-learn has it.
+        is_default = self.supervision == "none" == self._fields["supervision"].default
+        if is_default and (_holds_names(y) or _holds_states(y)):
             why = (
-                "y is ignored: set supervision='y' to learn from the states in it, or leave it out"
+                "y is ignored: set supervision='y' to learn from states of steps; what learns from "
+                "a label for each sequence is HMMClassifier"
             )
             reading = reading._replace(messages=(*reading.messages, why))
         return reading
 
-    def _to_fit_again(self, learned: Learned, X: Any) -> Any:
+    def _training_input(self, learned: Learned, X: Any) -> Any:
         """The training sequences once more, as `_read` takes them."""
         return self._observation().training_input(learned, self._checked_input(X, learned=learned))
 
@@ -372,7 +358,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     # Reading a fitted model
 
-    def _read_again(
+    def _read_weighted(
         self, learned: Learned, X: Any, means: bool = False
     ) -> prediction.WeightedSequences:
         """X under the weights of a fitted model."""
@@ -534,7 +520,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """The posteriors of `predict_proba`."""
-        weighted = self._read_again(learned_of(self), X)
+        weighted = self._read_weighted(learned_of(self), X)
         return arrange(weighted.corpus, prediction.posterior_table(weighted), np.nan)
 
     def filter_proba(self, X: Any) -> np.ndarray:
@@ -549,7 +535,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         ndarray
             As `predict_proba`.
         """
-        weighted = self._read_again(learned_of(self), X)
+        weighted = self._read_weighted(learned_of(self), X)
         table = prediction.posterior_table(weighted, kernels.filtered)
         return arrange(weighted.corpus, table, np.nan)
 
@@ -592,7 +578,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         if not self._emits_symbols:
             raise AttributeError("predict_next_proba is for symbols: use predict_next for numbers")
         learned = learned_of(self)
-        weighted = self._read_again(learned, X, means=True)
+        weighted = self._read_weighted(learned, X, means=True)
         table = prediction.posterior_table(weighted, kernels.filtered)[
             weighted.corpus.starts[1:] - 1
         ]
@@ -666,7 +652,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         learned = learned_of(self)
         check_forecast(learned, n_steps, n_draws, level)
         family = learned.extra.numeric.family
-        reads, transitions, points = self._known_at(learned, X, draws)
+        reads, transitions, points = self._forecast_parameters(learned, X, draws)
         going_on, n_samples = [], 0
         for weighted, transition in zip(reads, transitions, strict=True):
             going_on.append(state_forecaster(weighted, transition))
@@ -683,10 +669,29 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             forecasts._replace(names=numeric.columns.names), X, weighted.corpus.starts
         )
 
-    def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
+    def _forecast_parameters(
+        self, learned: Learned, X: Any, draws: "Draws | None"
+    ) -> tuple[Any, Any, Any]:
         """Sequences under the fitted parameters, transitions, and what states emit."""
-        weighted = self._read_again(learned, X, means=True)
+        weighted = self._read_weighted(learned, X, means=True)
         return [weighted], [prediction.mean_transitions(learned)], [learned.extra.numeric.point]
+
+    @without_lengths
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit, and return what `transform` gives.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`; labels of whole sequences are for later steps of a pipeline.
+        **fit_params
+            Of `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        return super().fit_transform(X, None if _holds_names(y) else y, **fit_params)
 
     def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.
@@ -699,7 +704,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        weighted = self._read_again(learned_of(self), X)
+        weighted = self._read_weighted(learned_of(self), X)
         sums = np.add.reduceat(
             prediction.posterior_table(weighted), weighted.corpus.starts[:-1], axis=0
         )
@@ -802,3 +807,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 def _holds_states(y: Any) -> bool:
     """Whether `y` has states of steps, and not a label for each sequence."""
     return any(as_list(states) is not None for states in as_list(y) or ())
+
+
+def _holds_names(y: Any) -> bool:
+    """Whether `y` has names of classes; numbers may be targets, which scikit-learn hands on."""
+    return any(isinstance(label, str) for label in as_list(y) or ())

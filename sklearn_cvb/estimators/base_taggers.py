@@ -1,4 +1,6 @@
-"""What all taggers share: what is known of tags, and what it adds to a hidden Markov model."""
+"""What all taggers share: groups of parameters and the observation, which add a dictionary of tags
+and labels to a hidden Markov model; accuracy, and what tells the tags of each token.
+"""
 
 from dataclasses import field, replace
 from typing import Annotated, Any
@@ -19,6 +21,7 @@ from sklearn_cvb.estimators.base_hmm import (
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
+from sklearn_cvb.reading.unknown_tokens import NEARLY_NONE
 from sklearn_cvb.reading.validation import StrOptions, warn
 from sklearn_cvb.reading.word_lists import WORD_LISTS
 from sklearn_cvb.settings import Symbols, TagDictionary
@@ -64,7 +67,7 @@ class TagFields(StateFields):
     n_components: OptionalCount = None
 
 
-def of_tags(kind: EstimatorKind, **more: Any) -> EstimatorKind:
+def tagger_kind(kind: EstimatorKind, **more: Any) -> EstimatorKind:
     """What a class of taggers says, beside what that of its algorithm does."""
     usual: dict[str, Any] = {"usual_starts": ("context", "unambiguous"), **more}
     return replace(kind, usual_unknown="form", why_no_weights="tags are given", **usual)
@@ -88,7 +91,7 @@ class BaseHMMTagger(TagFields, BaseHMM):
     emission: Annotated[Any, StrOptions({"categorical"}), Symbols] = "categorical"
 
     _of_symbols = TagObservation
-    _kind_of_chain = of_tags(EstimatorKind())
+    _kind_of_chain = tagger_kind(EstimatorKind())
     _still_changed = "tokens still changed tag"
     _if_unfinished = "; more sweeps rarely make tags better"
     # Numbers, and weights of states that rows share.
@@ -116,12 +119,19 @@ class BaseHMMTagger(TagFields, BaseHMM):
     def _accuracy(self, X: Any, y: Any) -> float:
         """The share of labelled tokens whose predicted tag is right."""
         learned = learned_of(self)
-        weighted, knowledge = self._read_again(learned, X), learned.words
+        weighted, knowledge = self._read_weighted(learned, X), learned.words
         given = tags.labels_of(y, weighted.corpus, knowledge.vocabulary)
-        warn(tags.cautions_of_tags(knowledge, given))
         labels = tags.encode_labels(knowledge.legal.states, given)
         path, _ = weighted.best_path()
-        known = labels != -1
+        known, lost = labels != -1, np.flatnonzero(labels == -2)
+        cautions = tags.cautions_of_tags(knowledge, given)
+        if not cautions and len(lost) > NEARLY_NONE * known.sum():
+            names = sorted({str(given[i]) for i in lost.tolist()})
+            cautions = [
+                f"{len(lost)} of {known.sum()} tags of y are none of classes_, and count as wrong: "
+                f"{', '.join(map(repr, names[:5]))}"
+            ]
+        warn(cautions)
         if not known.any():
             raise ValueError("y holds no known tag to score against")
         return float(np.mean(path[known] == labels[known]))
@@ -167,9 +177,9 @@ class BaseHMMTagger(TagFields, BaseHMM):
         ['dictionary', 'ambiguous', 'form']
         """
         learned = learned_of(self)
-        corpus = self._of_words().encoded(learned, self._checked_input(X))
+        corpus = self._tagger_observation().encoded(learned, self._checked_input(X))
         return tags.tag_sources(learned.words, corpus)
 
-    def _of_words(self) -> SymbolObservation:
+    def _tagger_observation(self) -> SymbolObservation:
         """The observation of words and tags."""
         return self._of_symbols(self._options(to_fit=False))

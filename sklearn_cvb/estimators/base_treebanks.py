@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.door import learned_of
-from sklearn_cvb.estimators.parameters import Concentration, Parameters, PseudoCount
+from sklearn_cvb.estimators.parameters import Concentration, Parameters
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.learning.split_merge import SplitMerge
@@ -61,32 +61,6 @@ class SubtypeFields(Parameters):
     alpha: Concentration = 0.1
 
 
-class SmoothingFields(Parameters):
-    """What EM adds to its counts.
-
-    Parameters
-    ----------
-    smoothing : float
-        Pseudo-count of every annotated rule that is added to the final counts, for prediction and
-        scores only: what a prior gains there, without its effect on learning.
-    """
-
-    smoothing: PseudoCount = 0.0
-
-
-class TreeUpdateFields(Parameters):
-    """What is left out at a time.
-
-    Parameters
-    ----------
-    update : {"sequence", "token"}
-        "sequence": leave out a tree at a time, all its subtypes together (section 3.2). "token":
-        a node at a time, as if the nodes of a tree were independent (section 3.4).
-    """
-
-    update: Annotated[str, StrOptions({"sequence", "token"})] = "sequence"
-
-
 class TreeFields(Parameters):
     """Where a fit starts, how trees are read, and which are predicted.
 
@@ -133,8 +107,6 @@ class BaseLatentPCFG(BaseModel):
 
     # How subtypes are learned between splits and merges.
     _sweeps: ClassVar[type[Algorithm[Any]]]
-    # What to use where leaving out one giant tree leaves little; empty for what leaves none out.
-    _in_place_of_leaving_out = ""
     # A pseudo-count that only some models add, and a way to leave out.
     smoothing = 0.0
     update = "sequence"

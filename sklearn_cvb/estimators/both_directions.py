@@ -1,4 +1,6 @@
-"""Two models, one of either direction: fits that agree, and one alignment of both."""
+"""Word alignment by two models, one of either direction: fits that start where both agree, and
+links of both joined ("grow-diag", products of posteriors).
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -70,7 +72,7 @@ def fit_agreeing(estimator: Any, X: Any, *, n_rounds: int = 5) -> Fitted:
         for model, ours in zip(models, pairs, strict=True):
             model.fit(ours)
         if done < n_rounds:
-            starts = agreed(models[0].link_proba_, models[1].link_proba_)
+            starts = product_posteriors(models[0].link_proba_, models[1].link_proba_)
             for model, start in zip(models, starts, strict=True):
                 model.set_params(init=start)
     for model in models:
@@ -79,11 +81,11 @@ def fit_agreeing(estimator: Any, X: Any, *, n_rounds: int = 5) -> Fitted:
     return models[0], models[1]
 
 
-def agreed(forward: np.ndarray, backward: np.ndarray) -> tuple[list[Any], list[Any]]:
+def product_posteriors(forward: np.ndarray, backward: np.ndarray) -> tuple[list[Any], list[Any]]:
     """Products of the link posteriors of both directions, each with its own of no source."""
     found: tuple[list[Any], list[Any]] = [], []
     for i, (one, other) in enumerate(zip(forward, backward, strict=True)):
-        products = agreement(one, other, i).astype(np.float64) ** 2
+        products = geometric_means(one, other, i).astype(np.float64) ** 2
         for part, table, own in zip(found, (products.T, products), (one, other), strict=True):
             joined = np.column_stack([table, own[:, -1]])
             totals = joined.sum(axis=1, keepdims=True)
@@ -150,17 +152,17 @@ def symmetrize(
     found = []
     for i, (one, other) in enumerate(zip(forward, backward, strict=True)):
         if method == "product":
-            means = agreement(one, other, i)
+            means = geometric_means(one, other, i)
             links = list(zip(*map(np.ndarray.tolist, np.nonzero(means > threshold)), strict=True))
         else:
             ours = set(links_from(one, f"forward[{i}]"))
             theirs = {(a, b) for b, a in links_from(other, f"backward[{i}]")}
-            links = list(_joined(ours, theirs, method))
+            links = list(_symmetrized(ours, theirs, method))
         found.append(sorted(links))
     return found
 
 
-def agreement(forward: Any, backward: Any, i: int) -> np.ndarray:
+def geometric_means(forward: Any, backward: Any, i: int) -> np.ndarray:
     """Geometric means of the link posteriors of both directions."""
     for name, table in (("forward", forward), ("backward", backward)):
         if getattr(table, "ndim", 0) != 2:
@@ -176,14 +178,14 @@ def agreement(forward: Any, backward: Any, i: int) -> np.ndarray:
     return np.sqrt(forward[:, :-1].T * backward[:, :-1])
 
 
-def _joined(forward: set[Link], backward: set[Link], method: str) -> set[Link]:
+def _symmetrized(forward: set[Link], backward: set[Link], method: str) -> set[Link]:
     """Links of two directions by one of the methods that need no posteriors."""
     if method == "intersection":
         return forward & backward
     if method == "union":
         return forward | backward
     found = forward & backward
-    _grow(found, forward | backward)
+    _grow_diagonally(found, forward | backward)
     # "Final": what is left of either direction, where both words have no link.
     for links in (forward, backward):
         for source, target in sorted(links):
@@ -192,7 +194,7 @@ def _joined(forward: set[Link], backward: set[Link], method: str) -> set[Link]:
     return found
 
 
-def _grow(found: set[Link], union: set[Link]) -> None:
+def _grow_diagonally(found: set[Link], union: set[Link]) -> None:
     """Add links of the union beside found ones, where a word has no link, until there is none."""
     sources, targets = ({link[k] for link in found} for k in range(2))
     waiting = sorted(found)

@@ -6,29 +6,31 @@ from typing import Any, NamedTuple
 from sklearn_cvb.learning.learned import FitResult
 
 # What a fit would leave: fitted attributes, also private ones, by their names.
-Leaves = Callable[[FitResult], dict[str, Any]]
+Attributes = Callable[[FitResult], dict[str, Any]]
 
 
 class RestartTask(NamedTuple):
     """A restart, whose subtasks are its sweeps."""
 
     task: Any  # its context
-    given: dict[str, Any]  # the estimator, X and y
-    leaves: Leaves
+    fit_arguments: dict[str, Any]  # the estimator, X and y
+    attributes_of: Attributes
 
-    def swept(self, result: Callable[[], FitResult]) -> bool:
+    def after_sweep(self, result: Callable[[], FitResult]) -> bool:
         """Tell of a sweep; True ends the restart."""
         step = self.task.subcontext("sweep")
-        step.call_on_fit_task_begin(**self.given)
+        step.call_on_fit_task_begin(**self.fit_arguments)
 
         def attributes() -> dict[str, Any]:
-            return self.leaves(result())
+            return self.attributes_of(result())
 
-        return bool(step.call_on_fit_task_end(**self.given, reconstruction_attributes=attributes))
+        return bool(
+            step.call_on_fit_task_end(**self.fit_arguments, reconstruction_attributes=attributes)
+        )
 
     def end(self) -> None:
         """The restart is over."""
-        self.task.call_on_fit_task_end(**self.given)
+        self.task.call_on_fit_task_end(**self.fit_arguments)
 
 
 class FitTask:
@@ -40,12 +42,12 @@ class FitTask:
         With callbacks.
     X, y
         As `fit` got them.
-    leaves : callable
+    attributes_of : callable
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any, leaves: Leaves) -> None:
+    def __init__(self, estimator: Any, X: Any, y: Any, attributes_of: Attributes) -> None:
         self._given = {"estimator": estimator, "X": X, "y": y}
-        self._leaves = leaves
+        self._attributes_of = attributes_of
         self._context: Any = None
 
     def begin(self, n_restarts: int) -> None:
@@ -59,7 +61,7 @@ class FitTask:
         """A restart of at most so many sweeps; it begins."""
         task = self._context.subcontext("restart", task_id=index, max_subtasks=max_iter)
         task.call_on_fit_task_begin(**self._given)
-        return RestartTask(task, self._given, self._leaves)
+        return RestartTask(task, self._given, self._attributes_of)
 
     def end(self) -> None:
         """The fit is over, and the estimator has what it left."""

@@ -1,4 +1,6 @@
-"""Classifying sequences: one model for each class, and Bayes' rule."""
+"""Classifying sequences by Bayes' rule: one model for each class, all of which know the symbols of
+all training sequences; and how collections of sequences are taken apart.
+"""
 
 import warnings
 from dataclasses import field
@@ -16,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.door import checked_input, known_words
-from sklearn_cvb.estimators.methods import fit_context, without_lengths
+from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.estimators.summaries import Summaries
 from sklearn_cvb.faces.translations import HmmlearnNames
@@ -25,10 +27,11 @@ from sklearn_cvb.reading.corpus import is_table, samples_of
 from sklearn_cvb.reading.series import SamplesOfKnownColumns, cautions_of_rows
 from sklearn_cvb.reading.times import cautions_of_times
 from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, as_numbers, warn
+from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import Symbols
 
 
-class _Classes(NamedTuple):
+class _ClassModels(NamedTuple):
     """What predictions read: classes, their models and priors, and the length of all sequences."""
 
     classes: np.ndarray
@@ -103,8 +106,8 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
         Raises
         ------
         ValueError
-            If there is not one label for each sequence; if a model cannot learn from its class,
-            which the message names.
+            If there is not one label for each sequence, or a single class; if a model cannot learn
+            from its class, which the message names.
         """
         if y is None:
             raise ValueError(
@@ -125,13 +128,18 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
         names = classes.tolist()
         if not len(classes):
             raise ValueError("Found array with 0 sample(s): X holds no sequence")
+        if len(classes) == 1:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes in the data, but y "
+                f"holds only one class: {names[0]!r}"
+            )
         counts = np.bincount(codes)
         log_prior = self._log_prior(counts)
-        model, X = knowing_all(self.estimator, X)
+        model, X = with_vocabulary_of_all(self.estimator, X)
 
         def fitted(index: int) -> Any:
             try:
-                return clone(model).fit(rows_of(X, np.flatnonzero(codes == index)))
+                return clone(model).fit(sequences_at(X, np.flatnonzero(codes == index)))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{error} (among those of class {names[index]!r})") from error
 
@@ -147,14 +155,14 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
                 f"sequences have {widths[0]} columns in class {names[0]!r}, but others in another: "
                 f"{dict(zip(names, widths, strict=True))}"
             )
-        leave(
+        set_fitted_attributes(
             self,
             models[0],
             estimators_=models,
             classes_=classes,
             class_count_=counts,
             class_log_prior_=log_prior,
-            _learned=_Classes(classes, models, log_prior, _common_length(X)),
+            _learned=_ClassModels(classes, models, log_prior, _common_length(X)),
         )
         return self
 
@@ -285,7 +293,7 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
         return tags
 
 
-def knowing_all(estimator: Any, X: Any) -> tuple[Any, Any]:
+def with_vocabulary_of_all(estimator: Any, X: Any) -> tuple[Any, Any]:
     """A clone that is to learn from some of the sequences, and these, with the symbols of all.
 
     Where it asks for a vocabulary: each model gives some probability to what its sequences lack.
@@ -315,7 +323,7 @@ def knowing_all(estimator: Any, X: Any) -> tuple[Any, Any]:
     return model, X
 
 
-def leave(estimator: Any, like: Any, **attributes: Any) -> None:
+def set_fitted_attributes(estimator: Any, like: Any, **attributes: Any) -> None:
     """Set what a fit leaves, and the columns of a model: all at once, for whoever predicts."""
     columns = ("n_features_in_", "feature_names_in_")
     for name in columns:
@@ -342,7 +350,7 @@ def _common_length(X: Any) -> int | None:
     return lengths.pop() if len(lengths) == 1 else None
 
 
-def rows_of(X: Any, rows: np.ndarray) -> Any:
+def sequences_at(X: Any, rows: np.ndarray) -> Any:
     """Some of the sequences."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]

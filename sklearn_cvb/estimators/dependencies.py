@@ -1,26 +1,24 @@
 """Dependency models with valence: a class for each algorithm."""
 
+from numbers import Real
+from typing import Annotated
+
 import numpy as np
 
 from sklearn_cvb.certainty.dependencies import DependencyUncertainty
 from sklearn_cvb.estimators.annexes import Annexes
-from sklearn_cvb.estimators.base_dependencies import (
-    BaseDMV,
-    DependencyFields,
-    HardeningFields,
-    TaggedSentenceFields,
-)
+from sklearn_cvb.estimators.base_dependencies import BaseDMV, DependencyFields, TaggedSentenceFields
 from sklearn_cvb.estimators.parameters import (
     BoundedSweepFields,
     LeaveOneOutSweepFields,
     PseudoCount,
     SamplerFields,
     SweepFields,
-    chain_of,
+    gibbs_sampler,
 )
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.reading.validation import InvalidParameterError, check_concentrations
+from sklearn_cvb.reading.validation import Interval, InvalidParameterError, check_concentrations
 from sklearn_cvb.settings import Valence, gamma_prior_of
 
 # Powers of weights at lower ones are below float64.
@@ -31,7 +29,7 @@ class DMV(Annexes, BaseDMV):
     """What `BaseDMV` does, and what hangs above the line."""
 
 
-class EMDMV(DependencyFields, HardeningFields, SweepFields, TaggedSentenceFields, DMV):
+class EMDMV(DependencyFields, SweepFields, TaggedSentenceFields, DMV):
     """Dependencies of raw tags, by a model with valence and expectation-maximisation.
 
     Not for fine tags: with many of them `VBDMV` and `CVBDMV` find more heads. No model here
@@ -45,6 +43,10 @@ class EMDMV(DependencyFields, HardeningFields, SweepFields, TaggedSentenceFields
     alpha : float
         Pseudo-count of every attachment of one tag to another or to the root; 0 is maximum
         likelihood, above 0 maximum a posteriori in the softmax basis (adds alpha, not alpha - 1).
+    temperature : float
+        Hardens the E-step: trees have their posterior to the power 1 / temperature, 0.1 to 1, and
+        `arc_weights` are a part of it. 0 is Viterbi EM (Spitkovsky et al. 2010), which learns from
+        the heaviest tree of each sentence; there `alpha` above 0 keeps what these trees lack alive.
 
     Attributes
     ----------
@@ -74,6 +76,8 @@ class EMDMV(DependencyFields, HardeningFields, SweepFields, TaggedSentenceFields
     """
 
     alpha: PseudoCount = 0.0
+    temperature: Annotated[float, Interval(Real, 0, 1, closed="both")] = 1.0
+
     _algorithm = EM
 
     def _check_parameters(self) -> None:
@@ -219,7 +223,7 @@ class GibbsDMV(DependencyFields, SamplerFields, TaggedSentenceFields, DMV):
     True
     """
 
-    _algorithm = chain_of
+    _algorithm = gibbs_sampler
 
     def _why_one_restart(self, reading: Reading) -> str:
         """Nothing: chains differ wherever they begin."""

@@ -1,4 +1,6 @@
-"""From estimator to values: X checked by scikit-learn, settings, and the last fit's `Learned`."""
+"""What functions below may have of an estimator, as values: X that scikit-learn has checked,
+parameters as settings, what the last fit has learned.
+"""
 
 from typing import Any
 
@@ -28,8 +30,8 @@ def checked_rows(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
 
 
 def _checked_table(estimator: Any, X: Any, to_fit: bool, what: str) -> Table:
+    cautions = cautions_of_events(X, what)
     if to_fit:
-        cautions = cautions_of_events(X, what)
         return Table(*check_table_to_fit(estimator, X), True, X, cautions)
     is_first = not hasattr(estimator, "n_features_in_")
     return Table(check_table(estimator, X, reset=False), {}, is_first, X)
@@ -72,7 +74,7 @@ def known_words(estimator: Any) -> KnownWords:
     return KnownWords(estimator.vocabulary, estimator.handle_unknown)
 
 
-def start_of(init: Any) -> Any:
+def chain_start_of(init: Any) -> Any:
     """`init` of a chain as a value: of a model what a fit may ask of it; all else as it is."""
     if not hasattr(init, "predict_proba"):
         return init
@@ -80,7 +82,7 @@ def start_of(init: Any) -> Any:
     return StartModel(counts, end_counts, getattr(init, "vocabulary_", ()), init.predict_proba)
 
 
-def means_of(model: Any) -> HMMParameters:
+def posterior_means_of(model: Any) -> HMMParameters:
     """The posterior means of a fitted model."""
     chain_tables: dict[str, Any] = {"startprob": model.startprob_, "transmat": model.transmat_}
     if hasattr(model, "vocabulary_"):

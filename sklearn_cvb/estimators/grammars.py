@@ -8,19 +8,14 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.certainty.grammars import GrammarUncertainty
 from sklearn_cvb.estimators.annexes import Annexes
-from sklearn_cvb.estimators.base_grammars import (
-    BasePCFG,
-    GrammarStartFields,
-    RuleFields,
-    SentenceFields,
-)
+from sklearn_cvb.estimators.base_grammars import BasePCFG, RuleFields, SentenceFields
 from sklearn_cvb.estimators.door import setting_of
 from sklearn_cvb.estimators.parameters import (
     BoundedSweepFields,
     LeaveOneOutSweepFields,
     SamplerFields,
     SweepFields,
-    chain_of,
+    gibbs_sampler,
 )
 from sklearn_cvb.grammar.grammar import grammar_from
 from sklearn_cvb.grammar.layout import GrammarOptions, lay_out
@@ -31,7 +26,7 @@ from sklearn_cvb.learning.learned import FitOutcome, Learned, Reading
 from sklearn_cvb.reading.validation import Interval
 from sklearn_cvb.scale.pcfg import GrammarOnWorkers
 from sklearn_cvb.streams.grammar_stream import GrammarStream
-from sklearn_cvb.streams.grammars import GrammarInBatches, StepwiseUpdate
+from sklearn_cvb.streams.grammars import GrammarInBatches, StepwiseUpdateFields
 from sklearn_cvb.streams.stepwise import StepwiseEM, StepwisePace
 
 
@@ -39,15 +34,7 @@ class PCFG(Annexes, GrammarOnWorkers, BasePCFG):
     """What `BasePCFG` does, and what hangs above the line."""
 
 
-class EMPCFG(
-    RuleFields,
-    StepwiseUpdate,
-    GrammarInBatches,
-    SweepFields,
-    GrammarStartFields,
-    SentenceFields,
-    PCFG,
-):
+class EMPCFG(RuleFields, StepwiseUpdateFields, GrammarInBatches, SweepFields, SentenceFields, PCFG):
     """Context-free grammar learned by expectation-maximisation (inside-outside).
 
     Not with many rules for few sentences: without a prior new sentences may have probability 0.
@@ -176,13 +163,7 @@ class EMPCFG(
 
 
 class VBPCFG(
-    GrammarUncertainty,
-    RuleFields,
-    BoundedSweepFields,
-    GrammarStartFields,
-    GrammarInBatches,
-    SentenceFields,
-    PCFG,
+    GrammarUncertainty, RuleFields, BoundedSweepFields, SentenceFields, GrammarInBatches, PCFG
 ):
     """Context-free grammar learned by variational Bayes, with a bound to compare grammars by.
 
@@ -216,13 +197,7 @@ class VBPCFG(
 
 
 class CVBPCFG(
-    GrammarUncertainty,
-    RuleFields,
-    LeaveOneOutSweepFields,
-    GrammarStartFields,
-    GrammarInBatches,
-    SentenceFields,
-    PCFG,
+    GrammarUncertainty, RuleFields, LeaveOneOutSweepFields, SentenceFields, GrammarInBatches, PCFG
 ):
     """Context-free grammar learned by collapsed variational Bayes: where to begin.
 
@@ -270,7 +245,7 @@ class CVBPCFG(
     _in_place_of_leaving_out = "use VBPCFG"
 
 
-class HastingsPCFG(RuleFields, SamplerFields, GrammarStartFields, SentenceFields, PCFG):
+class HastingsPCFG(RuleFields, SamplerFields, SentenceFields, PCFG):
     """Context-free grammar learned by a collapsed Hastings sampler: samples of the posterior.
 
     Not where time counts: it takes hundreds of sweeps where `CVBPCFG` takes twenty, and with a
@@ -313,14 +288,18 @@ class HastingsPCFG(RuleFields, SamplerFields, GrammarStartFields, SentenceFields
     (S (S a) (S a))
     """
 
-    _algorithm = chain_of
+    _algorithm = gibbs_sampler
 
     def _options(self, to_fit: bool = True) -> GrammarOptions:
         options = super()._options(to_fit)
-        return options._replace(temperatures=self._kept().temperatures) if to_fit else options
+        return (
+            options._replace(temperatures=self._checked_samples().temperatures)
+            if to_fit
+            else options
+        )
 
 
-class GibbsPCFG(RuleFields, SamplerFields, GrammarStartFields, SentenceFields, PCFG):
+class GibbsPCFG(RuleFields, SamplerFields, SentenceFields, PCFG):
     """Context-free grammar learned by Gibbs sampling with explicit probabilities.
 
     Not as the first choice among samplers: `HastingsPCFG`, which integrates the probabilities out,
@@ -353,7 +332,7 @@ class GibbsPCFG(RuleFields, SamplerFields, GrammarStartFields, SentenceFields, P
     (S (S a b) (S a b))
     """
 
-    _algorithm = chain_of
+    _algorithm = gibbs_sampler
     _can_anneal = False
 
     _draws_probabilities = True

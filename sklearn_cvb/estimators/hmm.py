@@ -1,7 +1,7 @@
 """Hidden Markov models: a class for each algorithm."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from sklearn_cvb.estimators.base_hmm import (
     PointEstimateFields,
     PosteriorFields,
     StartFields,
-    UpdateFields,
 )
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.parameters import (
@@ -25,12 +24,14 @@ from sklearn_cvb.estimators.parameters import (
     LeaveOneOutSweepFields,
     SamplerFields,
     SweepFields,
-    chain_of,
+    gibbs_sampler,
 )
 from sklearn_cvb.faces.hmm import JSONFace, KnownParameters
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned
+from sklearn_cvb.reading.validation import StrOptions
 from sklearn_cvb.scale.hmm import BeyondMemory
+from sklearn_cvb.settings import Windows
 from sklearn_cvb.streams.hmm import HMMInBatches
 
 # Below this acceptance rate a chain can be said to stand still.
@@ -141,10 +142,10 @@ class VBHMM(PosteriorFields, BoundedSweepFields, StartFields, HMMInBatches, HMM)
         ndarray of shape (n_samples,)
             Nats per sequence; never above the log-likelihood averaged over the posterior.
         """
-        return self._read_again(learned_of(self), X).log_z()
+        return self._read_weighted(learned_of(self), X).log_z()
 
 
-class CVBHMM(PosteriorFields, UpdateFields, LeaveOneOutSweepFields, StartFields, HMMInBatches, HMM):
+class CVBHMM(PosteriorFields, LeaveOneOutSweepFields, StartFields, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, by collapsed variational Bayes: where to begin.
 
     Not to compare models by their evidence: its scores are no bound on it, as that of `VBHMM` is.
@@ -152,6 +153,13 @@ class CVBHMM(PosteriorFields, UpdateFields, LeaveOneOutSweepFields, StartFields,
 
     Parameters are integrated out, and the states of each sequence are inferred from the expected
     counts of all others: as accurate as sampling at the price of EM.
+
+    Parameters
+    ----------
+    update : {"sequence", "token"}, Windows or None
+        What is left out and inferred from all the rest: a sequence at a time (the paper's
+        Algorithm 2), a token at a time (Algorithm 1), or ``Windows(length)`` of a sequence. None is
+        "sequence", or windows of up to 100 steps where one long sequence holds most of all.
 
     Attributes
     ----------
@@ -178,6 +186,8 @@ class CVBHMM(PosteriorFields, UpdateFields, LeaveOneOutSweepFields, StartFields,
     >>> bool((states[0][::2] == states[0][0]).all())
     True
     """
+
+    update: Annotated[str | Windows | None, StrOptions({"sequence", "token"}), Windows, None] = None
 
     # States that differ little are told apart late.
     max_iter = 1000
@@ -253,7 +263,7 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
     """
 
     # What is drawn at a time
-    _algorithm = chain_of
+    _algorithm = gibbs_sampler
 
     _kind_of_chain = EstimatorKind(
         why_all_steps="update='token' moves one token at a time, which cannot reach every path "
@@ -296,7 +306,9 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
 
     def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]]:
         sampled: ChainSamples = learned.extra.samples
-        refuse_without_posterior(sampled, self._kept().temperatures, "credible_intervals")
+        refuse_without_posterior(
+            sampled, self._checked_samples().temperatures, "credible_intervals"
+        )
         return sampled.posteriors()
 
     def perplexity(self, X: Any, per: str = "token") -> float:
@@ -318,7 +330,7 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
             With annealing: its samples are not of the posterior.
         """
         learned_of(self)
-        if self._kept().temperatures is not None:
+        if self._checked_samples().temperatures is not None:
             raise ValueError(
                 "perplexity averages over samples of the posterior (eq. 28): fit with "
                 "samples=Samples(); score uses averaged parameters with any temperatures"

@@ -1,20 +1,21 @@
 """Decorators of public methods: checks of parameters, callbacks, and `lengths` refused.
 
-This file and `reading.validation` alone import scikit-learn's private modules.
+This file, `reading.validation` and `scikit_learn` alone import scikit-learn's private modules.
 """
 
 import functools
 import inspect
 from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import sklearn
-from sklearn.base import _fit_context
 
 from sklearn_cvb.reading.validation import LENGTHS, check_sizes
 
 try:
+    if TYPE_CHECKING:  # scikit-learn gives it no types
+        raise ImportError
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback._callback_support import callback_management_context
 except ImportError:  # scikit-learn before 1.9, or a later one that has moved them: fit without
@@ -38,13 +39,6 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 
-def fit_context(
-    *, prefer_skip_nested_validation: bool
-) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
-    """scikit-learn's decorator that checks parameters before a fit, with its types."""
-    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
-
-
 def with_callbacks(
     method: Callable[Concatenate[_Estimator, _Parameters], _Result],
 ) -> Callable[Concatenate[_Estimator, _Parameters], _Result]:
@@ -57,7 +51,7 @@ def with_callbacks(
         _refuse_lengths(method, kwargs)
         check_sizes_of(estimator)
         with callback_management_context(estimator):
-            return _called(method, estimator, *args, **kwargs)
+            return _call_method(method, estimator, *args, **kwargs)
 
     return managed
 
@@ -78,7 +72,7 @@ def without_lengths(
         estimator: _Estimator, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs
     ) -> _Result:
         _refuse_lengths(method, kwargs)
-        return _called(method, estimator, *args, **kwargs)
+        return _call_method(method, estimator, *args, **kwargs)
 
     return checked
 
@@ -88,7 +82,7 @@ def _refuse_lengths(method: Callable[..., Any], keywords: Mapping[str, Any]) -> 
         raise TypeError(f"{method.__name__}() takes no argument 'lengths': {LENGTHS}")
 
 
-def _called(
+def _call_method(
     method: Callable[Concatenate[_Estimator, _Parameters], _Result],
     estimator: _Estimator,
     *args: _Parameters.args,

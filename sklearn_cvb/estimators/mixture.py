@@ -1,4 +1,6 @@
-"""Clusters of sequences: each comes from one of several hidden Markov models."""
+"""Clusters of sequences: each comes from one of several hidden Markov models, which are blocks of
+states of one large model. A fit begins at k-means of how often sequences are in which states.
+"""
 
 import warnings
 from dataclasses import field
@@ -13,14 +15,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.chain.paths.lattice import topology_of
 from sklearn_cvb.estimators.base_hmm import BaseHMM
-from sklearn_cvb.estimators.classifier import as_collection, knowing_all, leave, rows_of
+from sklearn_cvb.estimators.classifier import (
+    as_collection,
+    sequences_at,
+    set_fitted_attributes,
+    with_vocabulary_of_all,
+)
 from sklearn_cvb.estimators.door import setting_of
-from sklearn_cvb.estimators.methods import fit_context, without_lengths
+from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import Count
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.estimators.summaries import Summaries
 from sklearn_cvb.faces.translations import HmmlearnNames
 from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, Seed
+from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import Transitions
 
 # Sweeps of the fits that a start is made of, and how often sequences go to the model that explains
@@ -110,30 +118,30 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         X = as_collection(X)
         if len(X) < self.n_components:
             raise ValueError(f"n_components={self.n_components} clusters of {len(X)} sequences")
-        model, X = knowing_all(self.estimator, X)
-        model = self._checked(model)
+        model, X = with_vocabulary_of_all(self.estimator, X)
+        model = self._check_cluster_model(model)
         rng = check_random_state(self.random_state)
-        described = None if self.n_components == 1 else _described(model, X, rng)
+        described = None if self.n_components == 1 else _state_frequencies(model, X, rng)
         best: Any = None
         interrupted = False
         try:
             for _ in range(self.n_init):
-                whole = self._first_blocks(model, X, described, rng)
+                whole = self._block_model(model, X, described, rng)
                 try:
                     whole.fit(X)
                 finally:
                     # Ctrl-C keeps sweeps that are over. The start is as large as the data.
-                    best = _better(best, whole.set_params(init=None))
+                    best = _with_higher_objective(best, whole.set_params(init=None))
         except KeyboardInterrupt:
             if best is None:
                 raise
             interrupted = True
-        shares = self._shares(best, X)
+        shares = self._cluster_posteriors(best, X)
         start = best.startprob_.reshape(self.n_components, -1)
         weights = start.sum(axis=1)
         n = start.shape[1]
         blocks = best.transmat_.reshape(self.n_components, n, self.n_components, n)
-        leave(
+        set_fitted_attributes(
             self,
             best,
             labels_=shares.argmax(axis=1),
@@ -147,7 +155,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
             raise KeyboardInterrupt
         return self
 
-    def _checked(self, model: Any) -> Any:
+    def _check_cluster_model(self, model: Any) -> Any:
         """The model of a cluster, where a mixture of such models is one."""
         if not isinstance(model, BaseHMM) or "tag_dictionary" in model.get_params(deep=False):
             raise TypeError(
@@ -176,7 +184,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
             model.set_params(update="parameter")
         return model
 
-    def _first_blocks(
+    def _block_model(
         self, model: Any, X: Any, described: np.ndarray | None, rng: np.random.RandomState
     ) -> Any:
         """The model of blocks, to be fitted from one start: clusters by what tells of sequences."""
@@ -186,7 +194,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
             n_different = len(np.unique(described.round(9), axis=0))
             k_means = KMeans(min(self.n_components, n_different), n_init=1, random_state=seed)
             clusters = k_means.fit_predict(described)
-        models, clusters = _parted(model, X, clusters, self.n_components, rng)
+        models, clusters = _refined_clusters(model, X, clusters, self.n_components, rng)
         asked, n = setting_of(model, "transitions"), model.n_components
         topology = topology_of(asked.topology, n)
         allowed = np.ones((n, n), bool) if topology is None else topology.transition
@@ -195,7 +203,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         begin: list[Any] = [None] * len(X)
         for c, one in enumerate(models):
             rows = np.flatnonzero(clusters == c)
-            for row, posterior in zip(rows, posteriors_of(one, rows_of(X, rows)), strict=True):
+            for row, posterior in zip(rows, posteriors_of(one, sequences_at(X, rows)), strict=True):
                 begin[row] = np.zeros((len(posterior), n * self.n_components))
                 begin[row][:, c * n : (c + 1) * n] = posterior
         seed = int(rng.randint(2**31 - 1))
@@ -212,7 +220,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         check_is_fitted(self)
         return self._learned
 
-    def _shares(self, whole: Any, X: Any) -> np.ndarray:
+    def _cluster_posteriors(self, whole: Any, X: Any) -> np.ndarray:
         """p(cluster | sequence): that of its states at any step, such as the first."""
         firsts = np.array([posterior[0] for posterior in whole.predict_proba(X)])
         return firsts.reshape(len(firsts), self.n_components, -1).sum(axis=2)
@@ -229,7 +237,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         ndarray of shape (n_samples, n_components)
             Rows sum to 1.
         """
-        return self._shares(self._fitted_model(), X)
+        return self._cluster_posteriors(self._fitted_model(), X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable cluster of each sequence.
@@ -306,7 +314,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         return tags
 
 
-def _better(best: Any, other: Any) -> Any:
+def _with_higher_objective(best: Any, other: Any) -> Any:
     """The one with the higher objective, the first among equals; None where neither is fitted."""
     if not hasattr(other, "objective_"):
         return best
@@ -327,7 +335,7 @@ def posteriors_of(model: Any, X: Any) -> list[np.ndarray]:
     return [one[~np.isnan(one[:, 0])] for one in model.predict_proba(X)]
 
 
-def _described(model: Any, X: Any, rng: np.random.RandomState) -> np.ndarray:
+def _state_frequencies(model: Any, X: Any, rng: np.random.RandomState) -> np.ndarray:
     """How often each sequence is in each state of one model, and in each pair of states.
 
     Roots of shares: distances between them are those of Hellinger.
@@ -339,28 +347,30 @@ def _described(model: Any, X: Any, rng: np.random.RandomState) -> np.ndarray:
     return np.array(rows)
 
 
-def _parted(
+def _refined_clusters(
     model: Any, X: Any, clusters: np.ndarray, n_clusters: int, rng: np.random.RandomState
 ) -> tuple[list[Any], np.ndarray]:
     """A model of each cluster, and clusters of sequences that these explain best."""
     # Sequences that are all alike are one cluster to k-means.
-    clusters = _filled(clusters, np.arange(len(clusters)), n_clusters)
+    clusters = _without_empty_clusters(clusters, np.arange(len(clusters)), n_clusters)
     for _ in range(_ROUNDS):
-        members = [rows_of(X, np.flatnonzero(clusters == c)) for c in range(n_clusters)]
+        members = [sequences_at(X, np.flatnonzero(clusters == c)) for c in range(n_clusters)]
         models = [briefly_fitted(model, own, rng) for own in members]
         if n_clusters == 1:
             break
         shares = np.bincount(clusters, minlength=n_clusters) / len(X)
         scores = np.stack([one.score_samples(X) for one in models], axis=1) + np.log(shares)
         # A cluster that nothing is left of begins anew at the sequence that is explained worst.
-        better = _filled(scores.argmax(axis=1), np.argsort(scores.max(axis=1)), n_clusters)
+        better = _without_empty_clusters(
+            scores.argmax(axis=1), np.argsort(scores.max(axis=1)), n_clusters
+        )
         if (better == clusters).all():
             break
         clusters = better
     return models, clusters
 
 
-def _filled(clusters: np.ndarray, order: np.ndarray, n_clusters: int) -> np.ndarray:
+def _without_empty_clusters(clusters: np.ndarray, order: np.ndarray, n_clusters: int) -> np.ndarray:
     """Clusters none of which is empty: the first sequences in this order that others spare move."""
     clusters, sizes = clusters.copy(), np.bincount(clusters, minlength=n_clusters)
     for c in np.flatnonzero(sizes == 0):

@@ -1,4 +1,5 @@
-"""What a user types: parameters as fields of groups, and how estimators are made of groups.
+"""Parameters of estimators as annotated fields of classes that are mixed in (`SweepFields`,
+`RunFields`): an estimator's constructor and docstring are made of those of all its groups.
 
 A group writes a parameter once: a field has its type, what scikit-learn checks, and its default;
 the docstring has its text, and the texts of fitted attributes that go with it. An estimator names
@@ -15,11 +16,11 @@ from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, NamedTuple, dataclass_transform, get_origin
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.reading.validation import Interval, InvalidParameterError, Seed, StrOptions
+from sklearn_cvb.scikit_learn import BaseEstimator
 from sklearn_cvb.settings import GammaPrior, Samples, Setting, settings_in
 
 # How groups are joined
@@ -31,11 +32,11 @@ class ParameterTexts(NamedTuple):
     """What a class itself says of parameters and fitted attributes."""
 
     fields: dict[str, Any]  # annotations
-    by_place: set[str]  # those that need no name where they come first
+    positional: set[str]  # those that need no name where they come first
     parameters: dict[str, str]  # paragraphs of the docstring by the names that they begin with
     attributes: dict[str, str]
     summary: str
-    rest: str  # sections about something else
+    other_sections: str  # sections about something else
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
@@ -55,10 +56,10 @@ class Parameters:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls._stated = _stated_by(cls)
+        cls._stated = _texts_of(cls)
         owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
         if issubclass(cls, BaseEstimator) and (owner is object or "_fields" in vars(owner)):
-            _complete(cls)
+            _build_estimator(cls)
 
     @classmethod
     def _constructor(cls, made: Callable[..., None]) -> Callable[..., None]:
@@ -66,16 +67,16 @@ class Parameters:
         return made
 
 
-def _stated_by(cls: type) -> ParameterTexts:
+def _texts_of(cls: type) -> ParameterTexts:
     fields = {
         name: annotation
         for name, annotation in inspect.get_annotations(cls).items()
         if not name.startswith("_") and not name.endswith("_")
     }
-    by_place = set()
+    positional = set()
     for name, value in [(name, vars(cls).get(name)) for name in fields]:
         if isinstance(value, Field):
-            by_place |= set() if value.kw_only else {name}
+            positional |= set() if value.kw_only else {name}
             delattr(cls, name)
             if value.default is not MISSING:
                 setattr(cls, name, value.default)
@@ -85,7 +86,7 @@ def _stated_by(cls: type) -> ParameterTexts:
     attributes = _paragraphs(texts.pop("Attributes", ""))
     rest = [f"{title}\n{'-' * len(title)}\n{text.strip()}" for title, text in texts.items()]
     return ParameterTexts(
-        fields, by_place, parameters, attributes, summary.strip(), "\n\n".join(rest)
+        fields, positional, parameters, attributes, summary.strip(), "\n\n".join(rest)
     )
 
 
@@ -94,7 +95,7 @@ def _paragraphs(section: str) -> dict[str, str]:
     return {paragraph.partition(" : ")[0]: paragraph for paragraph in paragraphs}
 
 
-def _joined(bases: list[type[Parameters]], part: str) -> dict[str, Any]:
+def _merged_texts(bases: list[type[Parameters]], part: str) -> dict[str, Any]:
     """What classes state, the first of them winning, in the order of groups, then of estimators.
 
     A class that restates what one of its own bases has does not change its place.
@@ -123,31 +124,31 @@ _LAST = (
 )
 
 
-def _in_order(stated: dict[str, Any]) -> dict[str, Any]:
+def _in_order_of_signatures(stated: dict[str, Any]) -> dict[str, Any]:
     """Parameters as signatures have them."""
     first = [name for name in stated if name not in _LAST]
     return {name: stated[name] for name in (*first, *_LAST) if name in stated}
 
 
-def _is_fixed(annotation: Any) -> bool:
+def _is_class_variable(annotation: Any) -> bool:
     if isinstance(annotation, str):
         return "ClassVar" in annotation
     return annotation is ClassVar or get_origin(annotation) is ClassVar
 
 
-def _complete(cls: type[Parameters]) -> None:
+def _build_estimator(cls: type[Parameters]) -> None:
     """Give an estimator its constructor, its constraints and all texts of its docstring."""
     bases = [base for base in cls.__mro__ if issubclass(base, Parameters)][:-1]
     before = getattr(cls, "_parameter_constraints", {})
     fields: list[Any] = []
     constraints = {}
-    by_place = set().union(*(base._stated.by_place for base in bases))
-    stated = _in_order(_joined(bases, "fields"))
+    positional = set().union(*(base._stated.positional for base in bases))
+    stated = _in_order_of_signatures(_merged_texts(bases, "fields"))
     for name, annotation in stated.items():
-        if not _is_fixed(annotation):
+        if not _is_class_variable(annotation):
             checked = get_origin(annotation) is Annotated
             kind = annotation.__origin__ if checked else annotation
-            kw_only = bool(fields) or name not in by_place
+            kw_only = bool(fields) or name not in positional
             fields.append((name, kind, field(default=getattr(cls, name, MISSING), kw_only=kw_only)))
             if checked:
                 constraints[name] = list(annotation.__metadata__)
@@ -168,19 +169,19 @@ def _complete(cls: type[Parameters]) -> None:
     cls._parameter_constraints = constraints
     cls._settings = settings_in(constraints)
     if cls.__doc__:
-        cls.__doc__ = "\n\n".join(_sections(cls, bases))
+        cls.__doc__ = "\n\n".join(_docstring_sections(cls, bases))
 
 
-def _sections(cls: type[Parameters], bases: list[type[Parameters]]) -> Iterator[str]:
+def _docstring_sections(cls: type[Parameters], bases: list[type[Parameters]]) -> Iterator[str]:
     """What a docstring is made of; a group all of whose parameters are fixed adds nothing."""
     yield cls._stated.summary
-    found = _joined(bases, "parameters")
+    found = _merged_texts(bases, "parameters")
     paragraphs = {names.split(", ")[0]: text.partition("\n") for names, text in found.items()}
     lines = ["Parameters\n----------"]
     for name in cls._fields:
         if name in paragraphs:
             head, _, body = paragraphs[name]
-            lines += [head + _shown(cls._fields[name].default), body]
+            lines += [head + _default_text(cls._fields[name].default), body]
     yield "\n".join(lines)
     shown = [
         base
@@ -188,12 +189,12 @@ def _sections(cls: type[Parameters], bases: list[type[Parameters]]) -> Iterator[
         if base not in cls._not_left
         and (not base._stated.fields or base._stated.fields.keys() & cls._fields.keys())
     ]
-    yield "\n".join(("Attributes\n----------", *_joined(shown, "attributes").values()))
-    if cls._stated.rest:
-        yield cls._stated.rest
+    yield "\n".join(("Attributes\n----------", *_merged_texts(shown, "attributes").values()))
+    if cls._stated.other_sections:
+        yield cls._stated.other_sections
 
 
-def _shown(default: Any) -> str:
+def _default_text(default: Any) -> str:
     """A default as docstrings have it."""
     if default is MISSING:
         return ""
@@ -327,7 +328,7 @@ class SamplerFields(SweepFields):
     _usual_samples: ClassVar[Samples] = Samples()
     _can_anneal: ClassVar[bool] = True
 
-    def _kept(self) -> Samples:
+    def _checked_samples(self) -> Samples:
         """`samples`, checked."""
         found = Samples.of(self._usual_samples if self.samples is None else self.samples)
         if found.temperatures is not None and not self._can_anneal:
@@ -360,9 +361,9 @@ class RunFields(Parameters):
     verbose: Annotated[int, "verbose"] = 0
 
 
-def chain_of(sampler: Any) -> Gibbs:
+def gibbs_sampler(sampler: Any) -> Gibbs:
     """The algorithm that an estimator's parameters ask for."""
-    kept = sampler._kept()
+    kept = sampler._checked_samples()
     n_burn_in = kept.burn_in
     if n_burn_in is not None and not sampler.warm_start:
         # Where no other fit is to come the last sample is kept in any case.

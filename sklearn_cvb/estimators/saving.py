@@ -3,14 +3,14 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from sklearn_cvb import version
 from sklearn_cvb.learning.learned import Learned, LearnedFields
 from sklearn_cvb.reading.saved_values import loaded, saved
+from sklearn_cvb.website import SiteLink
 
 
-class VersionedPickle(BaseEstimator):
+class VersionedPickle(SiteLink):
     """Base of what is pickled together with what a fit has left (`_learned`)."""
 
     def __getstate__(self) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+
+from sklearn_cvb.scikit_learn import BaseEstimator
 
 if TYPE_CHECKING:
     from sklearn_cvb.display.model_summary import ModelSummary

@@ -1,6 +1,6 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
-from sklearn_cvb.estimators.base_taggers import BaseHMMTagger, of_tags
+from sklearn_cvb.estimators.base_taggers import BaseHMMTagger, tagger_kind
 from sklearn_cvb.estimators.hmm import CVBHMM, EMHMM, VBHMM, GibbsHMM
 from sklearn_cvb.estimators.word_review import WordReview
 from sklearn_cvb.scale.hmm import TaggerBeyondMemory
@@ -42,7 +42,7 @@ class EMHMMTagger(HMMTagger, EMHMM):
     ['DT', 'NN', 'VB']
     """
 
-    _kind_of_chain = of_tags(EMHMM._kind_of_chain)
+    _kind_of_chain = tagger_kind(EMHMM._kind_of_chain)
     max_iter = 100
     tol = 0.01
 
@@ -77,7 +77,7 @@ class VBHMMTagger(HMMTagger, VBHMM):
     ['DT', 'NN', 'VB']
     """
 
-    _kind_of_chain = of_tags(VBHMM._kind_of_chain)
+    _kind_of_chain = tagger_kind(VBHMM._kind_of_chain)
     max_iter = 100
     tol = 0.005
     alpha = 1.0
@@ -112,7 +112,7 @@ class CVBHMMTagger(HMMTagger, CVBHMM):
     ['DT', 'NN', 'VB']
     """
 
-    _kind_of_chain = of_tags(CVBHMM._kind_of_chain)
+    _kind_of_chain = tagger_kind(CVBHMM._kind_of_chain)
     max_iter = 100
     tol = 0.005
     alpha = 1.0
@@ -155,6 +155,6 @@ class GibbsHMMTagger(HMMTagger, GibbsHMM):
     beta = 0.03
     _usual_samples = Samples(temperatures=(2.0, 0.08))
     # Annealing forgets the start, and chains are to begin apart.
-    _kind_of_chain = of_tags(
+    _kind_of_chain = tagger_kind(
         GibbsHMM._kind_of_chain, usual_samples=_usual_samples, usual_starts=("token", "token")
     )

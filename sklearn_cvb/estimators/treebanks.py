@@ -1,15 +1,11 @@
 """Grammars with latent annotations, learned from a treebank: a class for each algorithm."""
 
+from typing import Annotated
+
 import numpy as np
 
 from sklearn_cvb.estimators.annexes import Annexes
-from sklearn_cvb.estimators.base_treebanks import (
-    BaseLatentPCFG,
-    SmoothingFields,
-    SubtypeFields,
-    TreeFields,
-    TreeUpdateFields,
-)
+from sklearn_cvb.estimators.base_treebanks import BaseLatentPCFG, SubtypeFields, TreeFields
 from sklearn_cvb.estimators.parameters import (
     BoundedSweepFields,
     LeaveOneOutSweepFields,
@@ -17,14 +13,14 @@ from sklearn_cvb.estimators.parameters import (
     SweepFields,
 )
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
-from sklearn_cvb.reading.validation import check_concentrations
+from sklearn_cvb.reading.validation import StrOptions, check_concentrations
 
 
 class LatentPCFG(Annexes, BaseLatentPCFG):
     """What `BaseLatentPCFG` does, and what hangs above the line."""
 
 
-class EMLatentPCFG(SubtypeFields, SmoothingFields, SweepFields, TreeFields, LatentPCFG):
+class EMLatentPCFG(SubtypeFields, SweepFields, TreeFields, LatentPCFG):
     """Parser learned from a treebank, with hidden subtypes of symbols, by EM.
 
     Not for the best parses: `CVBLatentPCFG` is ahead, the more so the more subtypes there are. Much
@@ -38,6 +34,9 @@ class EMLatentPCFG(SubtypeFields, SmoothingFields, SweepFields, TreeFields, Late
     alpha : float
         Pseudo-count of every annotated rule; 0 is maximum likelihood, above 0 maximum a posteriori
         in the softmax basis (adds alpha, not alpha - 1).
+    smoothing : float
+        Pseudo-count of every annotated rule that is added to the final counts, for prediction and
+        scores only: what a prior gains there, without its effect on learning.
 
     Attributes
     ----------
@@ -68,6 +67,7 @@ class EMLatentPCFG(SubtypeFields, SmoothingFields, SweepFields, TreeFields, Late
     """
 
     alpha: PseudoCount = 0.0
+    smoothing: PseudoCount = 0.0
 
     _sweeps = EM
 
@@ -116,9 +116,7 @@ class VBLatentPCFG(SubtypeFields, BoundedSweepFields, TreeFields, LatentPCFG):
     _sweeps = VB
 
 
-class CVBLatentPCFG(
-    SubtypeFields, TreeUpdateFields, LeaveOneOutSweepFields, TreeFields, LatentPCFG
-):
+class CVBLatentPCFG(SubtypeFields, LeaveOneOutSweepFields, TreeFields, LatentPCFG):
     """Parser learned from a treebank, with hidden subtypes of symbols: where to begin.
 
     Not for raw sentences: it needs their trees. From eight subtypes on a smaller `alpha` may be
@@ -127,6 +125,12 @@ class CVBLatentPCFG(
     Learns a parser from trees: every symbol of the treebank is split into subtypes, which are
     hidden. Probabilities are integrated out, and the subtypes in each tree are inferred from the
     expected counts of all others.
+
+    Parameters
+    ----------
+    update : {"sequence", "token"}
+        "sequence": leave out a tree at a time, all its subtypes together (section 3.2). "token":
+        a node at a time, as if the nodes of a tree were independent (section 3.4).
 
     Attributes
     ----------
@@ -157,6 +161,8 @@ class CVBLatentPCFG(
     >>> print(model.predict([["the", "cat", "ran"]])[0])
     (S (NP (DT the) (NN cat)) (VP (VBD ran)))
     """
+
+    update: Annotated[str, StrOptions({"sequence", "token"})] = "sequence"
 
     _sweeps = CVB
     _in_place_of_leaving_out = "use VBLatentPCFG"

@@ -113,8 +113,8 @@ class KnownParameters(BaseHMM):
 
     @classmethod
     def _made(
-        cls, parameters: Any, emission: Any, transitions: Any, table: Any, **tables: Any
-    ) -> Self:
+        cls: Any, parameters: Any, emission: Any, transitions: Any, table: Any, **tables: Any
+    ) -> Any:
         """`from_parameters`, of a model whose sequences are rows of a table where there is one."""
         from sklearn_cvb.faces.known_parameters import outcome_of_parameters, parameters_of
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_cvb.chain.parameters.free_parameters import n_free
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
-from sklearn_cvb.estimators.door import means_of
+from sklearn_cvb.estimators.door import posterior_means_of
 from sklearn_cvb.faces.known_parameters import TableShape
 from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.settings import Durations, HMMParameters, Symbols, Transitions
@@ -22,7 +22,7 @@ def text_of(hmm: Any) -> str:
     transitions = Transitions.of(hmm.transitions)
     refuse_contexts(transitions.contexts is not None, "to_json: pickle the model")
     lasting = transitions.durations
-    means = means_of(hmm)
+    means = posterior_means_of(hmm)
     content = {
         "format": _FORMAT,
         "version": _VERSION,

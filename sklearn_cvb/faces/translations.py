@@ -1,7 +1,7 @@
 """Names that hmmlearn, and others, have, and what stands for them here, for messages."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sklearn_cvb.estimators.parameters import Parameters
@@ -31,6 +31,11 @@ OTHERS = {
 }
 
 
+def _here(name: str, translated: Mapping[str, str]) -> str:
+    """What stands for a name here."""
+    return OTHERS.get(name) or f"what hmmlearn calls {name} is here {translated[name]}"
+
+
 class HmmlearnNames(Parameters):
     """Names what stands for hmmlearn's parameters, where these are given."""
 
@@ -38,10 +43,10 @@ class HmmlearnNames(Parameters):
     def _constructor(cls, made: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(made)
         def checked(self: Any, *args: Any, **kwargs: Any) -> None:
-            for name in kwargs.keys() & PARAMETERS.keys() - type(self)._fields.keys():
+            for name in kwargs.keys() & (PARAMETERS | OTHERS).keys() - type(self)._fields.keys():
                 raise TypeError(
                     f"{type(self).__name__}.__init__() got an unexpected keyword argument "
-                    f"{name!r}: what hmmlearn calls {name} is here {PARAMETERS[name]}"
+                    f"{name!r}: {_here(name, PARAMETERS)}"
                 )
             made(self, *args, **kwargs)
 
@@ -53,8 +58,7 @@ class ForeignAttribute:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        here = f"what hmmlearn calls {name} is here {ATTRIBUTES.get(name)}"
-        self.cure = OTHERS.get(name, here)
+        self.cure: str = _here(name, ATTRIBUTES)
 
     def __get__(self, model: Any, kind: type) -> Any:
         if model is None:

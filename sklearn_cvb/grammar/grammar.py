@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -481,13 +481,8 @@ def substrings_of(X: Iterable[Any], longest: int | None) -> dict[TerminalRun, No
 
 def right_hand_side(right: tuple[Any, ...], symbols: Sequence[Any]) -> tuple[Any, ...]:
     """A right-hand side with its symbols looked up and its words one by one."""
-    items: list[Any] = []
-    for item in right:
-        if isinstance(item, TerminalRun):
-            items.extend(item)
-        else:
-            items.append(symbols[item])
-    return tuple(items)
+    parts = (item if isinstance(item, TerminalRun) else (symbols[item],) for item in right)
+    return tuple(chain.from_iterable(parts))
 
 
 def number_symbols(productions: list[Any], start: Any) -> tuple[list[Any], int, list[Rule]]:

@@ -1,29 +1,20 @@
-"""Inference over sentences under a grammar: expectations, sweeps, heaviest and sampled trees."""
+"""Inference over sentences under a grammar: expectations, sweeps, heaviest and sampled trees. A
+tally is counts and prior as a sweep changes them; shares are what each sentence adds to the counts.
+"""
 
 from typing import Any
 
 import numpy as np
 
 from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
-from sklearn_cvb.kernels.tree.arrays import (
-    Derivations,
-    RuleLists,
-    empty_trees,
-    rule_lists_of,
-    with_room,
-    without_spare_room,
-)
+from sklearn_cvb.kernels.tree import arrays, forests
+from sklearn_cvb.kernels.tree.arrays import Derivations, RuleLists
 from sklearn_cvb.kernels.tree.charts import chart_for
 from sklearn_cvb.kernels.tree.decoding import best_chart_for, best_trees_by_lists
 from sklearn_cvb.kernels.tree.draws import BEGIN, draw_in_logs, draw_trees, sweep_for
 from sklearn_cvb.kernels.tree.engines import Engine, count_in_logs
 from sklearn_cvb.kernels.tree.factors import expected_counts_by_factors, factors_for
-from sklearn_cvb.kernels.tree.forests import (
-    Forest,
-    best_trees_by_forest,
-    expected_counts_by_forest,
-    forest_workspace_for,
-)
+from sklearn_cvb.kernels.tree.forests import Forest
 from sklearn_cvb.kernels.tree.leave_out import leave_out
 from sklearn_cvb.kernels.tree.lists import expected_counts_by_lists
 from sklearn_cvb.kernels.tree.tables import expected_counts_by_tables, tables_for
@@ -33,13 +24,15 @@ from sklearn_cvb.kernels.tree.unary_rules import chain_workspace_for, fill_closu
 
 def rule_lists_for(problem: GrammarProblem) -> RuleLists:
     """Rules and sentences in lists, whatever the engine."""
-    return rule_lists_of(problem.layout.rules, problem.lexicon, problem.brackets)
+    return arrays.rule_lists_of(problem.layout.rules, problem.lexicon, problem.brackets)
 
 
 def engine_for(problem: GrammarProblem, to_draw: bool = False) -> Engine:
     """The engine and its buffers; trees by tables are drawn from a chart."""
     if problem.forest is not None:
-        return Engine(problem.forest, forest_workspace_for(problem.forest), None, None, None)
+        return Engine(
+            problem.forest, forests.forest_workspace_for(problem.forest), None, None, None
+        )
     lists = rule_lists_for(problem)
     if problem.dense is None and not problem.is_factored:
         return Engine(None, None, lists, None, chart_for(lists))
@@ -84,7 +77,7 @@ def _forest_expectation(
     assert engine.work is not None, "a forest has buffers"
     weights = np.append(theta, 1.0)[forest.cell]
     counts, log_z = np.empty_like(weights), np.empty(problem.corpus.n_sequences)
-    expected_counts_by_forest(forest, weights, engine.work, counts, log_z, with_counts)
+    forests.expected_counts_by_forest(forest, weights, engine.work, counts, log_z, with_counts)
     for i in np.flatnonzero(np.isnan(log_z)).tolist():
         here = slice(forest.rule_first[i], forest.rule_first[i + 1])
         n_rules = here.stop - here.start
@@ -107,9 +100,9 @@ def heaviest_trees(logs: np.ndarray, problem: GrammarProblem) -> Derivations:
 
 def heaviest_in_forest(logs: np.ndarray, forest: Forest) -> Derivations:
     """The same under log weights of each sentence's rules; a tree has a node at most once."""
-    trees = empty_trees(len(forest.node_first) - 1, len(forest.symbol))
-    best_trees_by_forest(forest, logs, forest_workspace_for(forest), trees)
-    return without_spare_room(trees)
+    trees = arrays.empty_trees(len(forest.node_first) - 1, len(forest.symbol))
+    forests.best_trees_by_forest(forest, logs, forests.forest_workspace_for(forest), trees)
+    return arrays.without_spare_room(trees)
 
 
 # Sweeps that infer one sentence after the other, whatever the engine. A kernel goes as far as it
@@ -207,19 +200,19 @@ def draw_sweep(
     """
     n, lengths = problem.corpus.n_sequences, problem.lexicon.length
     engine, frozen = engine_for(problem, True), old is None
-    old = empty_trees(n, 0) if old is None else old
+    old = arrays.empty_trees(n, 0) if old is None else old
     forest, room = problem.forest, max(len(old.rule), 2 * int(lengths.sum()))
-    new = empty_trees(n, room if forest is None else len(forest.symbol))
+    new = arrays.empty_trees(n, room if forest is None else len(forest.symbol))
     sweep, log_z, i = sweep_for(old, new, int(lengths.max())), np.zeros(n), 0
     while True:
         i = draw_trees(engine, tally, sweep, frozen, float(temperature), i, rng, log_z)
         if i == n:
-            return without_spare_room(sweep.new), log_z, sweep.proposals.astype(np.float64)
+            return arrays.without_spare_room(sweep.new), log_z, sweep.proposals.astype(np.float64)
         if sweep.stage[0] == BEGIN and np.isnan(log_z[i]):
             sweep, log_z[i] = draw_in_logs(engine, i, sweep, rng)
         else:
             n_nodes = sweep.new.starts[i] + old.starts[i + 1] - old.starts[i]
-            sweep = sweep._replace(new=with_room(sweep.new, int(n_nodes)))
+            sweep = sweep._replace(new=arrays.with_room(sweep.new, int(n_nodes)))
 
 
 # What each sentence adds to the counts of collapsed variational Bayes
@@ -241,7 +234,7 @@ def leave_one_out_trees(
     for i in sentences:
         set_log_weights(lists, _leave_one_out_logs(tally, shares, i, every))
         trees.append(best_trees_by_lists(lists, np.array([i]), chart)[0][1:])
-    return trees_of_fields(trees)
+    return joined_trees(trees)
 
 
 def _leave_one_out_logs(
@@ -309,7 +302,7 @@ def rule_uses(trees: Derivations, layout: GrammarLayout) -> np.ndarray:
     return np.bincount(cells, minlength=len(layout.lhs)).astype(np.float64)
 
 
-def trees_of_fields(nodes: list[tuple[Any, ...]]) -> Derivations:
+def joined_trees(nodes: list[tuple[Any, ...]]) -> Derivations:
     """Trees of which these are the nodes."""
     starts = np.cumsum([0] + [len(fields[0]) for fields in nodes])
     return Derivations(starts, *(np.concatenate(field) for field in zip(*nodes, strict=True)))

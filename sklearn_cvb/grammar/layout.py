@@ -1,4 +1,5 @@
-"""A grammar and sentences laid out for the kernels, known brackets, and the choice of engine.
+"""A grammar and sentences laid out for the kernels, known brackets, and which engine infers them: a
+forest of all derivations, dense tables, factors, or lists of rules.
 
 A grammar has two symbols at most on the right, and its terminals by word. There are four engines
 with the same results:
@@ -34,21 +35,10 @@ from sklearn_cvb.kernels.tree.arrays import (
 from sklearn_cvb.kernels.tree.forests import Forest, forest_of
 from sklearn_cvb.kernels.tree.tables import DenseRules, dense_rules_of, is_full
 from sklearn_cvb.learning.dirichlet import DirichletRows
-from sklearn_cvb.reading.corpus import (
-    Corpus,
-    KnownWords,
-    Sequences,
-    Vocabulary,
-    as_list,
-    is_missing,
-    known_of,
-    short_repr,
-    sorted_types,
-    types_to_learn,
-    vocabulary_of,
-)
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import Corpus, KnownWords, Sequences, Vocabulary
 from sklearn_cvb.reading.sample_sizes import check_sample
-from sklearn_cvb.reading.trees import refuse_deep_tree, spans_of
+from sklearn_cvb.reading.trees import refuse_deep_tree, refuse_other_leaves, spans_of
 
 # Tables pay where there are so many binary rules, as between eight symbols.
 FEWEST_RULES = 8**3
@@ -70,9 +60,9 @@ class GrammarLayout(NamedTuple):
     n_shown: int  # how many symbols trees show, the first: not the parts of independent rules
     is_given: bool  # a grammar that is not has all rules, and its labels mean nothing
     n_words: int  # of the vocabulary; the code of all others is `n_words`
-    first: np.ndarray  # where the terminals of each text begin: words, then several words
-    symbol: np.ndarray  # of the terminals, in the order of `first`
-    cell: np.ndarray  # of the same; -1 at helpers
+    terminal_first: np.ndarray  # where the terminals of each text begin: words, then several words
+    terminal_symbol: np.ndarray  # of the terminals, in the order of `first`
+    terminal_cell: np.ndarray  # of the same; -1 at helpers
     multiword: dict[Any, Any]  # number of each text of several words, by its tuple of codes
     longest_terminal: int  # words of the longest terminal
 
@@ -102,7 +92,9 @@ class GrammarLayout(NamedTuple):
     @property
     def unknown_cells(self) -> np.ndarray:
         """Cells of the rules that derive an unknown word."""
-        cells = self.cell[self.first[self.n_words] : self.first[self.n_words + 1]]
+        cells = self.terminal_cell[
+            self.terminal_first[self.n_words] : self.terminal_first[self.n_words + 1]
+        ]
         return cells[cells >= 0]
 
 
@@ -128,7 +120,7 @@ def lay_out(
     """The vocabulary and the layout of a model; a given grammar has no other words."""
     if options.grammar is None:
         assert sequences is not None, "they have the words"
-        return full_layout(options, types_to_learn(options.words, sequences))
+        return full_layout(options, reading.types_to_learn(options.words, sequences))
     if options.rules == "independent":
         raise ValueError(
             "rules='independent' is for a model without grammar: a grammar has its rules"
@@ -139,7 +131,7 @@ def lay_out(
     types = terminal_words(grammar)
     if options.words.handle_unknown != "error":
         types -= {UNKNOWN}
-    words = vocabulary_of(sorted_types(types))
+    words = reading.vocabulary_of(reading.sorted_types(types))
     return words, layout_of(grammar, words.index)
 
 
@@ -149,7 +141,7 @@ def full_layout(options: GrammarOptions, types: list[Any]) -> tuple[Vocabulary, 
     is_independent = options.rules == "independent"
     build = Grammar.independent if is_independent else Grammar.full
     grammar = build(options.n_components, dict.fromkeys(terminals))
-    words = vocabulary_of(types)
+    words = reading.vocabulary_of(types)
     n_shown = options.n_components if is_independent else None
     return words, layout_of(grammar, words.index, n_shown, is_given=False)
 
@@ -318,9 +310,11 @@ def terminal_index_for(layout: GrammarLayout, corpus: Corpus) -> TerminalIndex:
         order = np.lexsort((-first, stop))
         first, stop, text = first[order], stop[order], text[order]
     sentence = np.searchsorted(starts, first, side="right") - 1
-    n_terminals = np.diff(layout.first)[text]
+    n_terminals = np.diff(layout.terminal_first)[text]
     ends = np.cumsum(n_terminals)
-    entry = np.arange(ends[-1]) + np.repeat(layout.first[text] - (ends - n_terminals), n_terminals)
+    entry = np.arange(ends[-1]) + np.repeat(
+        layout.terminal_first[text] - (ends - n_terminals), n_terminals
+    )
     begin, end = first - starts[sentence], stop - starts[sentence]
     each = np.bincount(sentence, n_terminals, len(starts) - 1)
     return TerminalIndex(
@@ -328,8 +322,8 @@ def terminal_index_for(layout: GrammarLayout, corpus: Corpus) -> TerminalIndex:
         np.append(0, np.cumsum(each)).astype(np.int64),
         np.repeat(begin.astype(np.int32), n_terminals),
         np.repeat(end.astype(np.int32), n_terminals),
-        layout.symbol[entry].astype(np.int32),
-        layout.cell[entry],
+        layout.terminal_symbol[entry].astype(np.int32),
+        layout.terminal_cell[entry],
     )
 
 
@@ -374,11 +368,11 @@ def brackets_from(
     Lists of equally many numbers are a 2-D X, too.
     """
     lengths = np.diff(corpus.starts)
-    of_sentences = known_of(y, lengths, corpus.width, _FORM)
+    of_sentences = reading.known_of(y, lengths, corpus.width, _FORM)
     is_table = corpus.width is not None or (is_numeric and len(set(lengths.tolist())) == 1)
     rows: list[tuple[Any, ...]] = []
     for i, known in enumerate(of_sentences):
-        if is_missing(known) or (is_table and _is_label(known)):
+        if reading.is_missing(known) or (is_table and _is_label(known)):
             continue
         here = words[corpus.starts[i] : corpus.starts[i + 1]]
         spans = _known_spans(known, i, here)
@@ -401,7 +395,7 @@ def _is_label(value: Any) -> bool:
         return not value.lstrip().startswith("(")
     if np.isscalar(value):
         return True
-    values = None if hasattr(value, "label") else as_list(value)
+    values = None if hasattr(value, "label") else reading.as_list(value)
     return values is not None and all(map(np.isscalar, values))
 
 
@@ -416,33 +410,28 @@ def _known_spans(known: Any, i: int, words: Sequence[Any]) -> list[tuple[Any, ..
             raise ValueError(f"y[{i}] is no tree in brackets: {error}") from None
     if isinstance(known, Tree):
         refuse_deep_tree(known, f"y[{i}]")
-        leaves = known.leaves()
-        if len(leaves) != len(words):
-            raise ValueError(
-                f"sentence {i} has {len(words)} tokens but y[{i}] has {len(leaves)} leaves"
-            )
-        for leaf, word in zip(leaves, words, strict=True):
-            if leaf != word and str(leaf) != str(word):
-                raise ValueError(f"y[{i}] has the leaf {leaf!r} where sentence {i} has {word!r}")
+        refuse_other_leaves(known.leaves(), words, i)
         return spans_of(known)
-    spans = as_list(known)
+    spans = reading.as_list(known)
     if spans is None:
-        raise TypeError(f"y[{i}] is {short_repr(known)}: {_FORM}")
+        raise TypeError(f"y[{i}] is {reading.short_repr(known)}: {_FORM}")
     return [_checked_span(span, i, len(words)) for span in spans]
 
 
 def _checked_span(span: Any, i: int, n_words: int) -> tuple[Any, ...]:
     """One span of sentence `i` as (begin, end, label or None)."""
-    parts = as_list(span)
+    parts = reading.as_list(span)
     if (
         parts is None
         or len(parts) not in (2, 3)
         or not all(isinstance(place, Real) and place == place // 1 for place in parts[:2])
     ):
-        raise TypeError(f"y[{i}] holds {short_repr(span)}: {_FORM}")
+        raise TypeError(f"y[{i}] holds {reading.short_repr(span)}: {_FORM}")
     begin, end = int(parts[0]), int(parts[1])
     if not 0 <= begin < end <= n_words:
-        raise ValueError(f"y[{i}] holds {short_repr(span)}, but sentence {i} has {n_words} tokens")
+        raise ValueError(
+            f"y[{i}] holds {reading.short_repr(span)}, but sentence {i} has {n_words} tokens"
+        )
     return begin, end, parts[2] if len(parts) == 3 else None
 
 

@@ -1,4 +1,4 @@
-"""A probabilistic grammar, as algorithms learn it: concentrations, starts, steps, samples."""
+"""A probabilistic grammar, as algorithms learn it: concentrations, starts, EM, VB, CVB, samples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,20 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.grammar import inference
 from sklearn_cvb.grammar.grammar import Grammar
-from sklearn_cvb.grammar.inference import (
-    draw_sweep,
-    expectation,
-    frozen_tally,
-    heaviest_trees,
-    leave_one_out_trees,
-    leave_out_sweep,
-    presence_by_sentence,
-    rule_uses,
-    sum_shares,
-    tally_of,
-    trees_of_fields,
-)
 from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
 from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.kernels.tree.tallies import TreeShares
@@ -57,7 +45,7 @@ class GrammarConcentrations(NamedTuple):
     is_learned: bool  # whether all are one value that is learned
     gamma: tuple[Any, ...]  # its prior: shape, rate
 
-    def public(self) -> float | np.ndarray:
+    def public_value(self) -> float | np.ndarray:
         """The one value, or one per rule."""
         same = self.cells.min() == self.cells.max()
         return float(self.cells[0]) if same else self.cells
@@ -126,9 +114,8 @@ def first_weights(init: Any, layout: GrammarLayout, rng: np.random.Generator) ->
 def _weights_from_array(init: Any, layout: GrammarLayout) -> np.ndarray:
     """Weights that were given, one for each rule."""
     weights = as_numbers("init", init)
-    if weights.shape != (len(layout.lhs),) or not (
-        (weights >= 0).all() and np.isfinite(weights).all()
-    ):
+    has_all = weights.shape == (len(layout.lhs),)
+    if not (has_all and (weights >= 0).all() and np.isfinite(weights).all()):
         raise ValueError(
             f"init must hold {len(layout.lhs)} weights, one for each rule, finite and none "
             f"negative; got shape {weights.shape}"
@@ -161,14 +148,18 @@ def log_weights(weights: np.ndarray) -> np.ndarray:
         return np.log(weights)
 
 
-def rare_counts(counts: np.ndarray, layout: GrammarLayout, seen: np.ndarray) -> np.ndarray | None:
+def rare_word_counts(
+    counts: np.ndarray, layout: GrammarLayout, seen: np.ndarray
+) -> np.ndarray | None:
     """Mean count of the words that were `seen` once, by unknown cell; None without any."""
     cells, once = layout.unknown_cells, np.flatnonzero(seen == 1)
     if not (len(cells) and len(once)):
         return None
-    text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
-    here = np.isin(text, once) & (layout.cell >= 0)
-    total = np.bincount(layout.symbol[here], counts[layout.cell[here]], layout.n_lhs)
+    text = np.repeat(np.arange(len(layout.terminal_first) - 1), np.diff(layout.terminal_first))
+    here = np.isin(text, once) & (layout.terminal_cell >= 0)
+    total = np.bincount(
+        layout.terminal_symbol[here], counts[layout.terminal_cell[here]], layout.n_lhs
+    )
     return total[layout.lhs[cells]] / len(once)
 
 
@@ -221,7 +212,7 @@ class GrammarModel(RowModel):
         """P(C > 0) of every rule and left-hand side, which `learn` asks for."""
         problem, layout = self.problem, self.problem.layout
         if shares.tables is not None:
-            return presence_by_sentence(shares, problem)
+            return inference.presence_by_sentence(shares, problem)
         sentence = np.repeat(problem.sentences, np.diff(shares.starts))
         absent = [
             dirichlet.log_absence(places, sentence, shares.count, n_places)
@@ -252,9 +243,11 @@ class GrammarModel(RowModel):
     ) -> tuple[InferenceResult, np.ndarray]:
         """Counts expected under the first weights."""
         if keep:
-            tally = frozen_tally(self.problem.layout, seed)
-            shares, log_z = leave_out_sweep(self.problem, tally, None, True)
-            return InferenceResult.from_log_z(sum_shares(shares, self.problem), log_z, shares), seed
+            tally = inference.frozen_tally(self.problem.layout, seed)
+            shares, log_z = inference.leave_out_sweep(self.problem, tally, None, True)
+            return InferenceResult.from_log_z(
+                inference.sum_shares(shares, self.problem), log_z, shares
+            ), seed
         result = self.infer(seed)
         if isinstance(self.init, str) and self.init == "trees":
             # First weights do not sum to 1, and symbols without count and prior keep what follows.
@@ -265,7 +258,7 @@ class GrammarModel(RowModel):
 
     def infer(self, weights: np.ndarray, work: Any = None) -> InferenceResult:
         """Expected counts of all sentences."""
-        return InferenceResult.from_log_z(*expectation(weights, self.problem))
+        return InferenceResult.from_log_z(*inference.expectation(weights, self.problem))
 
     # CVB
 
@@ -273,11 +266,11 @@ class GrammarModel(RowModel):
         self, counts: np.ndarray, prior: np.ndarray, shares: Any, *, frozen: bool
     ) -> InferenceResult:
         """Each sentence from the counts of all others."""
-        tally = tally_of(self.problem.layout, counts, prior)
-        new, log_z = leave_out_sweep(self.problem, tally, shares, frozen)
+        tally = inference.tally_of(self.problem.layout, counts, prior)
+        new, log_z = inference.leave_out_sweep(self.problem, tally, shares, frozen)
         if frozen:
             return InferenceResult.from_log_z(counts, log_z, shares)
-        return InferenceResult.from_log_z(sum_shares(new, self.problem), log_z, new)
+        return InferenceResult.from_log_z(inference.sum_shares(new, self.problem), log_z, new)
 
     # Sampling
 
@@ -288,8 +281,12 @@ class GrammarModel(RowModel):
     def draw_structures(self, weights: np.ndarray, rng: np.random.Generator) -> StructureSample:
         """A tree of each sentence under these weights."""
         layout = self.problem.layout
-        trees, log_z, _ = draw_sweep(self.problem, frozen_tally(layout, weights), rng)
-        return StructureSample(rule_uses(trees, layout), trees, np.flatnonzero(np.isneginf(log_z)))
+        trees, log_z, _ = inference.draw_sweep(
+            self.problem, inference.frozen_tally(layout, weights), rng
+        )
+        return StructureSample(
+            inference.rule_uses(trees, layout), trees, np.flatnonzero(np.isneginf(log_z))
+        )
 
     def resample(
         self,
@@ -301,13 +298,13 @@ class GrammarModel(RowModel):
     ) -> StructureSample:
         """A Hastings step of each sentence given the trees of all others."""
         layout = self.problem.layout
-        tally = tally_of(layout, counts, prior)
-        trees, _, proposals = draw_sweep(self.problem, tally, rng, sample, temperature)
-        return StructureSample(rule_uses(trees, layout), trees, proposals=proposals)
+        tally = inference.tally_of(layout, counts, prior)
+        trees, _, proposals = inference.draw_sweep(self.problem, tally, rng, sample, temperature)
+        return StructureSample(inference.rule_uses(trees, layout), trees, proposals=proposals)
 
     def means(self, counts: np.ndarray, prior: np.ndarray, sample: Derivations) -> np.ndarray:
         """Posterior means, those of unknown words included."""
-        layout, rare = self.problem.layout, self.rare(counts)
+        layout, rare = self.problem.layout, self.unknown_word_counts(counts)
         if rare is not None:
             counts = counts.copy()
             np.add.at(counts, layout.unknown_cells, rare)
@@ -323,7 +320,7 @@ class GrammarModel(RowModel):
 
     # Going on
 
-    def rebase(self, state: State) -> State | None:
+    def adapt_state(self, state: State) -> State | None:
         """The state under the concentrations of now; a learned one goes on from its value."""
         alpha = self.alpha
         if alpha.is_learned:
@@ -331,32 +328,32 @@ class GrammarModel(RowModel):
         counts = state.counts
         if isinstance(state.shares, TreeShares):
             # Counts are summed again: a sweep broken off half-way has changed shares in tables.
-            counts = sum_shares(state.shares, self.problem)
+            counts = inference.sum_shares(state.shares, self.problem)
         return state._replace(counts=counts, hyper=alpha, prior=self.prior(alpha))
 
     # What a fit leaves
 
-    def rare(self, counts: np.ndarray) -> np.ndarray | None:
+    def unknown_word_counts(self, counts: np.ndarray) -> np.ndarray | None:
         """Mean count of words seen once, by rule of unknown words; None where none is to add."""
         corpus, layout = self.problem.corpus, self.problem.layout
         if self.handle_unknown != "rare" or corpus.unknown:
             return None
-        return rare_counts(counts, layout, corpus.uses(layout.n_words))
+        return rare_word_counts(counts, layout, corpus.uses(layout.n_words))
 
     def trees(self, state: State, *, averages: bool) -> Derivations:
         """Trees of the sentences: under the last Q(t_i), most often sampled, or the heaviest."""
         layout = self.problem.layout
         if isinstance(state.shares, TreeShares):
-            tally = tally_of(layout, state.counts, state.prior)
-            return leave_one_out_trees(state.shares, tally, self.problem)
+            tally = inference.tally_of(layout, state.counts, state.prior)
+            return inference.leave_one_out_trees(state.shares, tally, self.problem)
         if isinstance(state.shares, Derivations):
-            return trees_of_fields(most_frequent_structures(sampled_labels(state, self)))
+            return inference.joined_trees(most_frequent_structures(sampled_labels(state, self)))
         arguments = (layout, state.counts, state.prior, state.weights)
-        return heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)
+        return inference.heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)
 
 
 @dataclass(frozen=True)
-class DrawnGrammar(GrammarModel):
+class GibbsGrammarModel(GrammarModel):
     """A grammar whose probabilities are drawn before each sample of trees."""
 
     def resample(
@@ -369,9 +366,9 @@ class DrawnGrammar(GrammarModel):
     ) -> StructureSample:
         """Probabilities given the trees, then all trees given the probabilities."""
         layout = self.problem.layout
-        tally = frozen_tally(layout, dirichlet_draw(counts + prior, layout, rng))
-        trees = draw_sweep(self.problem, tally, rng)[0]
-        return StructureSample(rule_uses(trees, layout), trees)
+        tally = inference.frozen_tally(layout, dirichlet_draw(counts + prior, layout, rng))
+        trees = inference.draw_sweep(self.problem, tally, rng)[0]
+        return StructureSample(inference.rule_uses(trees, layout), trees)
 
 
 def dirichlet_draw(

@@ -1,22 +1,18 @@
-"""A grammar below its estimators: options, reading of X and y, outcome of a fit."""
+"""A grammar's part in a fit, below its estimators: reads X and y, makes the model, and of the
+result `Learned` and fitted attributes.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from sklearn_cvb.grammar import model as models
 from sklearn_cvb.grammar.layout import GrammarLayout, GrammarOptions, lay_out, problem_of
-from sklearn_cvb.grammar.model import (
-    RANDOM_STARTS,
-    DrawnGrammar,
-    GrammarModel,
-    PCFGCounts,
-    first_concentrations,
-    init_or_default,
-)
+from sklearn_cvb.grammar.model import GibbsGrammarModel, GrammarModel, PCFGCounts
 from sklearn_cvb.grammar.prediction import trees_to_show, words_without_rule
 from sklearn_cvb.kernels.tree.arrays import Derivations
-from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learning.gibbs import means_over_samples
 from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
@@ -44,10 +40,10 @@ class GrammarObservation(FamilyObservation):
         sequences, attributes, messages = reading.sequences_to_fit(options.words, X, y)
         if options.alternative:
             messages += reading.caution_of_giant(sequences, options.alternative)
-        read = self.under(*lay_out(options, sequences), sequences, y)
+        read = self.read_under(*lay_out(options, sequences), sequences, y)
         return read._replace(attributes=read.attributes | attributes, messages=messages)
 
-    def under(
+    def read_under(
         self, words: Vocabulary, layout: GrammarLayout, sequences: Sequences, y: Any
     ) -> Reading:
         """Sentences under a grammar, and what is shown of it."""
@@ -102,17 +98,19 @@ class GrammarObservation(FamilyObservation):
     def model(self, reading: Reading) -> GrammarModel:
         """The model of what was read, for algorithms to learn."""
         options, layout = self.options, reading.problem.layout
-        kind = DrawnGrammar if options.draws_probabilities else self.model_type
-        alpha, init = first_concentrations(options.alpha, layout), options.init
-        init = init_or_default(init, layout)
+        kind = GibbsGrammarModel if options.draws_probabilities else self.model_type
+        alpha, init = models.first_concentrations(options.alpha, layout), options.init
+        init = models.init_or_default(init, layout)
         return kind(reading.problem, alpha, init, options.words.handle_unknown)
 
     def fixed_start(self, reading: Reading) -> str:
         """Why all restarts begin alike; empty where their starts are random."""
-        init = init_or_default(self.options.init, reading.problem.layout)
+        init = models.init_or_default(self.options.init, reading.problem.layout)
         if not isinstance(init, str):
             return "init says where to start"
-        return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
+        return (
+            "" if init in models.RANDOM_STARTS else "the probabilities of the grammar are a start"
+        )
 
     def outcome(self, result: FitResult) -> FitOutcome:
         """What is learned, and the fitted attributes, from the best restart."""
@@ -124,14 +122,14 @@ class GrammarObservation(FamilyObservation):
             state.prior,
             counts,
             state.weights,
-            model.rare(counts),
+            model.unknown_word_counts(counts),
             algorithm.averages,
-            mean_means(state, model) if isinstance(state.shares, Derivations) else None,
+            means_over_samples(state, model) if isinstance(state.shares, Derivations) else None,
         )
-        attributes = {"counts_": PCFGCounts(counts), "alpha_": state.hyper.public()}
-        return FitOutcome(learned, attributes | self.left_trees(result))
+        attributes = {"counts_": PCFGCounts(counts), "alpha_": state.hyper.public_value()}
+        return FitOutcome(learned, attributes | self.training_trees(result))
 
-    def left_trees(self, result: FitResult) -> dict[str, Any]:
+    def training_trees(self, result: FitResult) -> dict[str, Any]:
         """Trees of the training sentences."""
         problem, averages = result.reading.problem, result.algorithm.averages
         trees = result.model.trees(result.best.state, averages=averages)

@@ -1,4 +1,6 @@
-"""A fitted grammar at work: weights, best trees, posteriors of spans, warnings."""
+"""A fitted grammar at work: weights of rules, best trees as nltk or charts, posteriors of spans,
+warnings of sentences that no tree derives (unexplained).
+"""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -6,14 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.grammar import inference
 from sklearn_cvb.grammar.grammar import terminal_words
-from sklearn_cvb.grammar.inference import (
-    engine_for,
-    heaviest_trees,
-    rule_lists_for,
-    set_log_weights,
-    set_weights,
-)
 from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem, new_problem, problem_by_lists
 from sklearn_cvb.grammar.model import log_weights, predicting_weights
 from sklearn_cvb.kernels.tree.arrays import Derivations
@@ -76,7 +72,9 @@ def weights_to_predict(learned: Learned) -> tuple[np.ndarray, np.ndarray]:
 def best_trees(learned: Learned, corpus: Corpus, words: list[Any]) -> np.ndarray:
     """The heaviest derivations, in the form that `predict` gives."""
     layout = learned.layout
-    trees = heaviest_trees(weights_to_predict(learned)[1], new_problem(layout, corpus, words))
+    trees = inference.heaviest_trees(
+        weights_to_predict(learned)[1], new_problem(layout, corpus, words)
+    )
     unexplained = np.flatnonzero(np.diff(trees.starts) == 0)
     warn_unexplained(layout, corpus, unexplained, "each gets the flat tree below the start symbol")
     return trees_to_show(layout, corpus, words, trees)
@@ -156,8 +154,8 @@ def best_derivations(
 ) -> list[list[tuple[Any, ...]]]:
     """The k heaviest trees of each sentence with log weights, heaviest first; fewer if no more."""
     problem, best = problem_by_lists(learned.layout, corpus, words), []
-    lists = rule_lists_for(problem)
-    set_log_weights(lists, weights_to_predict(learned)[1])
+    lists = inference.rule_lists_for(problem)
+    inference.set_log_weights(lists, weights_to_predict(learned)[1])
     for i, sentence in enumerate(sentences_of(corpus, words)):
         trees, log_p = k_best_trees(lists, i, k)
         parsed = to_nltk(problem.layout, trees, [sentence] * len(log_p))
@@ -183,9 +181,9 @@ def labelled_spans(learned: Learned, corpus: Corpus, words: list[Any]) -> np.nda
 
 def span_tables(problem: GrammarProblem, theta: np.ndarray) -> list[np.ndarray]:
     """`labelled_spans` by sentence, (length, length + 1, n_symbols); NaN where one has no tree."""
-    engine, n_symbols, tables = engine_for(problem), problem.layout.n_shown, []
+    engine, n_symbols, tables = inference.engine_for(problem), problem.layout.n_shown, []
     assert engine.lists is not None, "asked for by lists only"
-    set_weights(engine.lists, theta)
+    inference.set_weights(engine.lists, theta)
     for i, n in enumerate(problem.lexicon.length.tolist()):
         spans, _ = span_posteriors(engine, i)
         table = np.zeros((n, n + 1, n_symbols))

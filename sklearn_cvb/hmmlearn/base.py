@@ -1,4 +1,7 @@
-"""Base of hmmlearn's classes: parameters, X with `lengths`, the monitor of a fit, predictions."""
+"""What faces have in common: classes of ours that look and behave like those of hmmlearn.
+
+Parameters, X with `lengths`, the monitor of a fit, predictions.
+"""
 
 import logging
 import sys
@@ -10,7 +13,6 @@ from inspect import cleandoc
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
@@ -27,6 +29,7 @@ from sklearn_cvb.reading.corpus import names_of_columns, split_by_lengths
 from sklearn_cvb.reading.series import FittedColumns
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters, Symbols
+from sklearn_cvb.website import SiteLink
 
 _log = logging.getLogger(__name__)
 _TYPES = ("spherical", "diag", "full", "tied")
@@ -68,13 +71,15 @@ class ConvergenceMonitor:
     _template = "{iter:>10d} {log_prob:>16.8f} {delta:>+16.8f}"
 
     def __init__(self, tol: float, n_iter: int, verbose: bool) -> None:
-        self.tol, self.n_iter, self.verbose = tol, n_iter, verbose
+        self.tol: float = tol
+        self.n_iter: int = n_iter
+        self.verbose: bool = verbose
         self._reset()
 
     def _reset(self) -> None:
         """Forget all steps."""
         self.history: deque[float] = deque()
-        self.iter = 0
+        self.iter: int = 0
 
     def report(self, log_prob: float) -> None:
         """Take note of a step.
@@ -98,7 +103,7 @@ class ConvergenceMonitor:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Face(BaseEstimator):
+class Face(SiteLink):
     """algorithm : {"viterbi", "map"}
         What `decode` and `predict` find: the most probable path, or state of each step.
     random_state : int, RandomState or None
@@ -132,7 +137,7 @@ class Face(BaseEstimator):
     _letters: ClassVar[dict[str, tuple[str, ...]]]
     _draw_emissions: ClassVar[Any]
     _draw: ClassVar[Any]
-    _first: ClassVar[Any]
+    _starting_parameters: ClassVar[Any]
     _learn: ClassVar[Any]
     _emission: ClassVar[Any]
     _has_own_monitor: ClassVar[bool] = False
@@ -189,7 +194,7 @@ class Face(BaseEstimator):
         if not self._has_own_monitor:
             self.__dict__.pop("_monitor", None)
         self.monitor_._reset()
-        hmm = EMHMM(self.n_components, emission=self._to_fit(), init=self._first())
+        hmm = EMHMM(self.n_components, emission=self._to_fit(), init=self._starting_parameters())
         with announced_fit(hmm, 0):
             self._learn(hmm._model(hmm._read(sequences, None)))
         return self
@@ -202,7 +207,7 @@ class Face(BaseEstimator):
         if X.ndim != 2:
             raise ValueError(f"X must have shape (n_samples, n_features), got {X.shape}")
         if to_fit:
-            self.n_features = X.shape[1]
+            self.n_features: Any = X.shape[1]
         return X
 
     def _split(self, X: np.ndarray, lengths: Any) -> list[Any]:
@@ -239,7 +244,7 @@ class Face(BaseEstimator):
 
     def _read(self, X: Any, lengths: Any) -> WeightedSequences:
         hmm, sequences = self._hmm(), self._split(self._checked(X), lengths)
-        return hmm._read_again(learned_of(hmm), sequences)
+        return hmm._read_weighted(learned_of(hmm), sequences)
 
     def score(self, X: Any, lengths: Any = None) -> float:
         """Log-likelihood of all sequences (nats); X and lengths as of `fit`."""
@@ -330,7 +335,7 @@ class SymbolFace(Face):
         if X.dtype.kind not in "iu" or X.shape[1] != 1 or X.min(initial=0) < 0:
             raise ValueError("X must be one column of symbols, integers from 0 on")
         if to_fit and self.n_features is None:
-            self.n_features = int(X.max()) + 1
+            self.n_features: Any = int(X.max()) + 1
         if X.max(initial=0) >= self._n_symbols():
             raise ValueError(
                 f"X holds symbol {X.max()}, but n_features={self._n_symbols()}: fit with "

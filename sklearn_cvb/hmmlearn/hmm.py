@@ -1,4 +1,4 @@
-"""hmmlearn's classes that learn by expectation-maximisation."""
+"""hmmlearn's classes that learn by EM; a face is a class of ours that looks like hmmlearn's."""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -15,21 +15,21 @@ from sklearn_cvb.settings import HMMParameters
 __all__ = ["CategoricalHMM", "GaussianHMM", "PoissonHMM"]
 
 
-class StepwiseFace(Face):
+class EMFace(Face):
     """Steps of EM: from weights to counts, and from these to the next weights."""
 
-    def _first(self) -> HMMParameters:
+    def _starting_parameters(self) -> HMMParameters:
         return self._given()
 
     def _draw(self, letters: list[str], X: np.ndarray, n_sequences: int) -> None:
         n, rng = self.n_components, self._rng()
         if "s" in letters:
-            self.startprob_ = rng.dirichlet(np.full(n, 1.0 / n))
+            self.startprob_: np.ndarray = rng.dirichlet(np.full(n, 1.0 / n))
         if "t" in letters:
-            self.transmat_ = rng.dirichlet(np.full(n, 1.0 / n), size=n)
+            self.transmat_: np.ndarray = rng.dirichlet(np.full(n, 1.0 / n), size=n)
         self._draw_emissions(letters, X)
 
-    def _counted(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
+    def _with_prior_counts(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
         """Counts or statistics of emissions with what a prior adds."""
         return emission
 
@@ -46,17 +46,19 @@ class StepwiseFace(Face):
             counts = HMMCounts(
                 _mode_counts(counts.start, self.startprob_prior, chain.start),
                 _mode_counts(counts.transition, self.transmat_prior, chain.transition),
-                self._counted(counts.emission, model, weights),
+                self._with_prior_counts(counts.emission, model, weights),
             )
-            weights = self._learned_of(model.maximise(counts, prior, weights)[0], weights, model)
+            weights = self._update_learned(
+                model.maximise(counts, prior, weights)[0], weights, model
+            )
             return result.log_normaliser, result.unexplained
 
         try:
             self._until_converged(step)
         finally:
-            self._show(model, weights)
+            self._set_learned(model, weights)
 
-    def _learned_of(self, after: Any, before: Any, model: Any) -> Any:
+    def _update_learned(self, after: Any, before: Any, model: Any) -> Any:
         """Weights after a step, but for what `params` leaves out."""
         if all(letter in self.params for letter in self._letters):
             return after
@@ -74,7 +76,7 @@ class StepwiseFace(Face):
             return after._replace(start=start, transition=transition)
         return after._replace(chain=new_chain._replace(start=start, transition=transition))
 
-    def _show(self, model: Any, weights: Any) -> None:
+    def _set_learned(self, model: Any, weights: Any) -> None:
         """Set what was learned."""
         if isinstance(weights, NumberWeights):
             ours = model.problem.family.attributes(weights.point)
@@ -93,7 +95,7 @@ def _mode_counts(counts: np.ndarray, prior: Any, before: np.ndarray) -> np.ndarr
 
 
 @dataclass(eq=False, repr=False)
-class CategoricalHMM(SymbolFace, StepwiseFace):
+class CategoricalHMM(SymbolFace, EMFace):
     """Hidden states of symbols 0, 1, ..., by expectation-maximisation, as hmmlearn has it.
 
     Parameters
@@ -134,9 +136,11 @@ class CategoricalHMM(SymbolFace, StepwiseFace):
 
     def _draw_emissions(self: Any, letters: list[str], X: np.ndarray) -> None:
         if "e" in letters:
-            self.emissionprob_ = normalise(self._rng().rand(self.n_components, self.n_features))
+            self.emissionprob_: np.ndarray = normalise(
+                self._rng().rand(self.n_components, self.n_features)
+            )
 
-    def _counted(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
+    def _with_prior_counts(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
         if np.ndim(self.emissionprob_prior) == 0 and self.emissionprob_prior == 1:
             return emission
         more = np.asarray(self.emissionprob_prior).T - 1.0
@@ -144,7 +148,7 @@ class CategoricalHMM(SymbolFace, StepwiseFace):
 
 
 @dataclass(eq=False, repr=False)
-class PoissonHMM(StepwiseFace):
+class PoissonHMM(EMFace):
     """Hidden states of counts, by expectation-maximisation, as hmmlearn has it.
 
     Parameters
@@ -191,11 +195,11 @@ class PoissonHMM(StepwiseFace):
         if "l" in letters:
             # By the moments of the data.
             mean, variance, shape = np.nanmean(X), np.nanvar(X), (self.n_components, X.shape[1])
-            self.lambdas_ = np.full(shape, mean or 1.0)
+            self.lambdas_: np.ndarray = np.full(shape, mean or 1.0)
             if variance:
                 self.lambdas_ = self._rng().gamma(mean**2 / variance, variance / mean, shape)
 
-    def _counted(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
+    def _with_prior_counts(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
         prior, weight = np.asarray(self.lambdas_prior), np.asarray(self.lambdas_weight)
         if not (prior.any() or weight.any()):
             return emission
@@ -207,7 +211,7 @@ class PoissonHMM(StepwiseFace):
 
 
 @dataclass(eq=False, repr=False)
-class GaussianHMM(NormalFace, StepwiseFace):
+class GaussianHMM(NormalFace, EMFace):
     """Hidden states of normal numbers, by expectation-maximisation, as hmmlearn has it.
 
     Parameters
@@ -266,7 +270,7 @@ class GaussianHMM(NormalFace, StepwiseFace):
     def _draw_emissions(self: Any, letters: list[str], X: np.ndarray) -> None:
         if {"m", "c"} & {*letters}:
             found, widths = self._clusters(X)
-            self.means_ = found.cluster_centers_ if "m" in letters else self.means_
+            self.means_: np.ndarray = found.cluster_centers_ if "m" in letters else self.means_
             self._covars_ = widths if "c" in letters else self._covars_
 
     def _to_fit(self) -> Gaussian:
@@ -282,7 +286,7 @@ class GaussianHMM(NormalFace, StepwiseFace):
             scale = np.broadcast_to(scale, n).sum()
         return self._with_prior(weight, degrees, scale, self.means_prior)
 
-    def _counted(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
+    def _with_prior_counts(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
         if "m" in self.params or "c" not in self.params:
             return emission
         if self.means_weight:

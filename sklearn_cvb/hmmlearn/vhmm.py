@@ -1,4 +1,4 @@
-"""hmmlearn's classes that learn by variational Bayes."""
+"""hmmlearn's classes that learn by VB; a face is a class of ours that looks like hmmlearn's."""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -21,20 +21,20 @@ from sklearn_cvb.reading.validation import InvalidParameterError
 __all__ = ["VariationalCategoricalHMM", "VariationalGaussianHMM"]
 
 
-def _usual(value: Any, usual: Any, shape: Any = None) -> np.ndarray:
+def _or_default(value: Any, usual: Any, shape: Any = None) -> np.ndarray:
     """A value, or the usual one for None; a number fills a shape."""
     found = np.asarray(usual if value is None else value, dtype=float)
     return np.full(shape, found) if shape is not None else found
 
 
-def _drawn_pairs(*names: str) -> tuple[str, ...]:
+def _prior_and_posterior_names(*names: str) -> tuple[str, ...]:
     return tuple(f"{name}_{which}_" for name in names for which in ("prior", "posterior"))
 
 
-class _Variational(Face):
+class _VariationalFace(Face):
     """Steps of VB: from posteriors, which are attributes, to counts, and from these to the next."""
 
-    def _first(self) -> None:
+    def _starting_parameters(self) -> None:
         return None
 
     def _shapes(self) -> dict[str, Any]:
@@ -45,14 +45,16 @@ class _Variational(Face):
     def _draw(self, letters: list[str], X: np.ndarray, n_sequences: int) -> None:
         n, rng = self.n_components, self._rng()
         if "s" in letters:
-            self.startprob_prior_ = _usual(self.startprob_prior, 1.0 / n, n)
-            self.startprob_posterior_ = rng.dirichlet(np.full(n, 1.0 / n)) * n_sequences
+            self.startprob_prior_: np.ndarray = _or_default(self.startprob_prior, 1.0 / n, n)
+            self.startprob_posterior_: np.ndarray = rng.dirichlet(np.full(n, 1.0 / n)) * n_sequences
         if "t" in letters:
-            self.transmat_prior_ = _usual(self.transmat_prior, 1.0 / n, (n, n))
-            self.transmat_posterior_ = rng.dirichlet(np.full(n, 1.0 / n), size=n) * (len(X) / n)
+            self.transmat_prior_: np.ndarray = _or_default(self.transmat_prior, 1.0 / n, (n, n))
+            self.transmat_posterior_: np.ndarray = rng.dirichlet(np.full(n, 1.0 / n), size=n) * (
+                len(X) / n
+            )
         self._draw_emissions(letters, X)
         for name, shape in self._shapes().items():
-            for whole in _drawn_pairs(name):
+            for whole in _prior_and_posterior_names(name):
                 table = np.asarray(getattr(self, whole), dtype=float)
                 if table.shape != shape:
                     raise ValueError(f"{whole} has shape {table.shape}, must have {shape}")
@@ -89,8 +91,8 @@ class _Variational(Face):
         try:
             self._until_converged(step)
         finally:
-            self.startprob_ = normalise(self.startprob_posterior_)
-            self.transmat_ = normalise(self.transmat_posterior_)
+            self.startprob_: np.ndarray = normalise(self.startprob_posterior_)
+            self.transmat_: np.ndarray = normalise(self.transmat_posterior_)
 
     # Weights of all, and the divergence of what numbers are emitted by; the next posteriors
     _averaged: ClassVar[Any]
@@ -98,7 +100,7 @@ class _Variational(Face):
 
 
 @dataclass(eq=False, repr=False)
-class VariationalCategoricalHMM(SymbolFace, _Variational):
+class VariationalCategoricalHMM(SymbolFace, _VariationalFace):
     """Hidden states of symbols 0, 1, ..., by variational Bayes, as hmmlearn has it.
 
     Parameters
@@ -141,9 +143,9 @@ class VariationalCategoricalHMM(SymbolFace, _Variational):
     init_params: str = field(default="ste", kw_only=True)
 
     _letters: ClassVar = {
-        "s": _drawn_pairs("startprob"),
-        "t": _drawn_pairs("transmat"),
-        "e": _drawn_pairs("emissionprob"),
+        "s": _prior_and_posterior_names("startprob"),
+        "t": _prior_and_posterior_names("transmat"),
+        "e": _prior_and_posterior_names("emissionprob"),
     }
 
     def _shapes(self) -> dict[str, Any]:
@@ -152,9 +154,11 @@ class VariationalCategoricalHMM(SymbolFace, _Variational):
     def _draw_emissions(self, letters: list[str], X: np.ndarray) -> None:
         if "e" in letters:
             n, width = shape = self._shapes()["emissionprob"]
-            self.emissionprob_prior_ = _usual(self.emissionprob_prior, 1.0 / width, shape)
+            self.emissionprob_prior_: np.ndarray = _or_default(
+                self.emissionprob_prior, 1.0 / width, shape
+            )
             drawn = self._rng().dirichlet(self.emissionprob_prior_[0], size=n)
-            self.emissionprob_posterior_ = drawn * (len(X) / n)
+            self.emissionprob_posterior_: np.ndarray = drawn * (len(X) / n)
 
     def _averaged(self, posterior: ChainPrior, model: Any) -> Any:
         # Nothing beside the posterior: tiny parameters would lose their digits in a difference.
@@ -164,11 +168,11 @@ class VariationalCategoricalHMM(SymbolFace, _Variational):
         if "e" in self.params:
             table = counts.reshape(-1, self.n_components).T
             self.emissionprob_posterior_ = self.emissionprob_prior_ + table
-        self.emissionprob_ = normalise(self.emissionprob_posterior_)
+        self.emissionprob_: np.ndarray = normalise(self.emissionprob_posterior_)
 
 
 @dataclass(eq=False, repr=False)
-class VariationalGaussianHMM(NormalFace, _Variational):
+class VariationalGaussianHMM(NormalFace, _VariationalFace):
     """Hidden states of normal numbers, by variational Bayes, as hmmlearn has it.
 
     Lower bounds have all constants; hmmlearn's leave out log(2 pi) / 2 for each number. For several
@@ -226,10 +230,10 @@ class VariationalGaussianHMM(NormalFace, _Variational):
     init_params: str = field(default="stmc", kw_only=True)
 
     _letters: ClassVar = {
-        "s": _drawn_pairs("startprob"),
-        "t": _drawn_pairs("transmat"),
-        "m": _drawn_pairs("means", "beta"),
-        "c": _drawn_pairs("dof", "scale"),
+        "s": _prior_and_posterior_names("startprob"),
+        "t": _prior_and_posterior_names("transmat"),
+        "m": _prior_and_posterior_names("means", "beta"),
+        "c": _prior_and_posterior_names("dof", "scale"),
     }
 
     @property
@@ -255,20 +259,24 @@ class VariationalGaussianHMM(NormalFace, _Variational):
         found, widths = self._clusters(X)
         held = np.bincount(found.labels_, minlength=self.n_components).astype(float)
         if "m" in letters:
-            self.means_prior_ = _usual(self.means_prior, np.tile(X.mean(axis=0), (len(held), 1)))
-            self.means_posterior_ = found.cluster_centers_
-            self.beta_prior_ = _usual(self.beta_prior, np.ones(len(held)))
+            self.means_prior_: np.ndarray = _or_default(
+                self.means_prior, np.tile(X.mean(axis=0), (len(held), 1))
+            )
+            self.means_posterior_: np.ndarray = found.cluster_centers_
+            self.beta_prior_: np.ndarray = _or_default(self.beta_prior, np.ones(len(held)))
             # Of fewer different steps than states some clusters hold none.
-            self.beta_posterior_ = np.maximum(held, 1.0)
+            self.beta_posterior_: np.ndarray = np.maximum(held, 1.0)
         if "c" in letters:
             eye = np.eye(X.shape[1]) if kind in ("full", "tied") else np.ones(())
-            self.dof_prior_ = _usual(self.dof_prior, np.full(shapes["dof"], float(X.shape[1])))
-            self.scale_prior_ = _usual(
+            self.dof_prior_: np.ndarray = _or_default(
+                self.dof_prior, np.full(shapes["dof"], float(X.shape[1]))
+            )
+            self.scale_prior_: np.ndarray = _or_default(
                 self.scale_prior, np.broadcast_to(1e-3 * eye, shapes["scale"])
             )
             held = held.sum() if kind == "tied" else held
-            self.dof_posterior_ = np.maximum(held, float(X.shape[1]))
-            self.scale_posterior_ = widths * _align(self.dof_posterior_, widths)
+            self.dof_posterior_: np.ndarray = np.maximum(held, float(X.shape[1]))
+            self.scale_posterior_: np.ndarray = widths * _align(self.dof_posterior_, widths)
 
     def _to_fit(self) -> Gaussian:
         if ("m" in self.params) != ("c" in self.params):

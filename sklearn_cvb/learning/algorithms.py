@@ -1,4 +1,6 @@
-"""The algorithms: what all share, EM and variational Bayes, collapsed variational Bayes.
+"""The algorithms that learn every model: EM, variational Bayes (VB) and collapsed VB (CVB).
+
+EM and VB sweep in batches: an M-step makes weights of all expected counts, an E-step counts anew.
 
 An algorithm is three functions, written once for all models. Wang and Blunsom (2013): HMM, eqs.
 6-11, 24-25 and figure 3; PCFG, section 3. Samplers are in `gibbs`, a wrapper in
@@ -53,9 +55,9 @@ class Algorithm(Generic[ModelT]):
         """The counts that a fit leaves."""
         return state.counts
 
-    def rebase(self, state: State, model: ModelT) -> State | None:
+    def adapt_state(self, state: State, model: ModelT) -> State | None:
         """A state to go on from under the settings of now; None where it is of no use."""
-        return model.rebase(state)
+        return model.adapt_state(state)
 
     def attributes(self, fit: Fit, model: ModelT) -> dict[str, Any]:
         """Fitted attributes that this algorithm alone leaves."""
@@ -96,9 +98,7 @@ class BatchAlgorithm(Algorithm[Learnable]):
     never_falls = True
     keeps_work = False
 
-    def parameters(
-        self, model: Learnable, counts: Any, prior: Any, before: Any
-    ) -> tuple[Any, float]:
+    def m_step(self, model: Learnable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """Weights given counts, and what they cost (nats)."""
         raise NotImplementedError
 
@@ -110,9 +110,9 @@ class BatchAlgorithm(Algorithm[Learnable]):
         self, state: State, model: Learnable, rng: np.random.Generator
     ) -> tuple[State, float]:
         """The value is the objective of the weights just used."""
-        hyper = next_hyper(model, state, dirichlet.ascend, None)
+        hyper = next_hyper(model, state, dirichlet.damped_fixed_point, None)
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
-        weights, cost = self.parameters(model, state.counts, prior, state.weights)
+        weights, cost = self.m_step(model, state.counts, prior, state.weights)
         counts, log_normaliser, unexplained, _, work = model.infer(weights, state.work)
         value = log_normaliser - cost + hyper.log_density()
         n_sweeps = state.n_sweeps + 1
@@ -122,11 +122,9 @@ class BatchAlgorithm(Algorithm[Learnable]):
 class EM(BatchAlgorithm):
     """Expectation-maximisation: the mode of the parameters."""
 
-    optional = ("average", "leave_out", "absence")
+    optional: tuple[str, ...] = ("average", "leave_out", "absence")
 
-    def parameters(
-        self, model: Learnable, counts: Any, prior: Any, before: Any
-    ) -> tuple[Any, float]:
+    def m_step(self, model: Learnable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """The mode, and minus its log prior density."""
         return model.maximise(counts, prior, before)
 
@@ -134,13 +132,11 @@ class EM(BatchAlgorithm):
 class VB(BatchAlgorithm):
     """Variational Bayes: exp E[log parameters], and a bound that never falls."""
 
-    optional = ("maximise", "leave_out", "absence")
+    optional: tuple[str, ...] = ("maximise", "leave_out", "absence")
     averages = True
     name_of_objective = "lower_bound_"
 
-    def parameters(
-        self, model: Learnable, counts: Any, prior: Any, before: Any
-    ) -> tuple[Any, float]:
+    def m_step(self, model: Learnable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """exp E[log parameters], and the divergence of their posterior from the prior."""
         return model.average(counts, prior, before)
 
@@ -149,7 +145,7 @@ class CVB(Algorithm[Learnable]):
     """What is left out at a time (a sequence, a window, a token) is the model's."""
 
     requires = Learnable
-    optional = ("maximise", "average", "infer")
+    optional: tuple[str, ...] = ("maximise", "average", "infer")
     is_total = False
     name_of_objective = "loo_score_"
 

@@ -67,23 +67,23 @@ def check_convergence(
 
     `stops` tells whether the user has asked to stop.
     """
-    if not (rule.tol and _is_time(len(fit.history) - rule.n_warm_up)):
+    if not (rule.tol and _is_check_due(len(fit.history) - rule.n_warm_up)):
         return fit
     now = deepcopy(fit.state.counts)
-    looks = (*fit.looks, now)
+    looks = (*fit.checked_counts, now)
     if len(looks) < 3:
-        return fit._replace(looks=looks)
+        return fit._replace(checked_counts=looks)
     distance = share_moved(looks[0], now, rule.model.n_observed)
     tol = rule.tol if len(fit.history) - rule.n_warm_up >= _FIRST else _NOTHING
     if not distance < tol:
-        return fit._replace(looks=looks[-2:], distance=distance)
+        return fit._replace(checked_counts=looks[-2:], share_moved=distance)
     copy = rule.disturbed_copy(fit.state)
     if copy is None:
-        return fit._replace(looks=looks[-2:], distance=distance, converged=True)
-    return _after_disturbance(fit, looks, distance, copy, rule, stops)
+        return fit._replace(checked_counts=looks[-2:], share_moved=distance, converged=True)
+    return _check_disturbed_copy(fit, looks, distance, copy, rule, stops)
 
 
-def _is_time(n_sweeps: int) -> bool:
+def _is_check_due(n_sweeps: int) -> bool:
     """Whether n sweeps are 1, 2, 4, 5, 7, 10, 14, 20, 28, ...: every second doubles."""
     if n_sweeps < 1:
         return False
@@ -102,7 +102,7 @@ def share_moved(before: Any, now: Any, n_observed: float) -> float:
     return 0.5 * float(max(rows)) / n_observed
 
 
-def _after_disturbance(
+def _check_disturbed_copy(
     fit: Fit,
     looks: tuple[Any, ...],
     distance: float,
@@ -114,21 +114,21 @@ def _after_disturbance(
     n_observed, settled = rule.model.n_observed, np.inf
     for n_sweeps, (state, value) in enumerate(islice(copy, _SWEEPS_OF_COPY), 1):
         if stops():
-            return fit._replace(broken_off=True)
+            return fit._replace(check_broken_off=True)
         away = share_moved(looks[-1], state.counts, n_observed)
         if n_sweeps == _SETTLED:
             settled = away
         if n_sweeps >= _SETTLED and away < max(rule.tol, 0.5 * settled):
-            return fit._replace(looks=looks[-2:], distance=distance, converged=True)
+            return fit._replace(checked_counts=looks[-2:], share_moved=distance, converged=True)
         if n_sweeps == _ON_ITS_WAY and away > 0.9 * settled and not rule.never_falls:
             break
         if rule.never_falls and _is_higher(state, value, fit, n_sweeps):
             if len(fit.history) + n_sweeps > rule.max_iter:
-                return fit._replace(broken_off=True)
+                return fit._replace(check_broken_off=True)
             # It stood still while its copy swept.
             history = [*fit.history, *[fit.history[-1]] * (n_sweeps - 1), value]
-            return fit._replace(state=state, history=history, looks=(), distance=away)
-    return fit._replace(looks=looks[-2:], distance=distance, converged=rule.never_falls)
+            return fit._replace(state=state, history=history, checked_counts=(), share_moved=away)
+    return fit._replace(checked_counts=looks[-2:], share_moved=distance, converged=rule.never_falls)
 
 
 def _is_higher(state: State, value: float, fit: Fit, n_sweeps: int) -> bool:

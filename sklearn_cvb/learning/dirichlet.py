@@ -1,8 +1,10 @@
-"""Dirichlet rows: posterior means, exp E[log], divergence and evidence; learned concentrations.
+"""Dirichlet rows (a state's transitions or emissions, the rules of a symbol): posterior means, exp
+E[log], divergence and evidence; concentrations learned by fixed points, where absence is that a
+count is 0 and `p_positive` the probability that it is not.
 
-A row is one Dirichlet: a state's transitions, its emissions, the rules of a symbol. Rows come as
-their listed cells and their totals; cells left out are at their prior value and cancel in every
-formula. Concentrations are learned by `fixed_point` or `ascend`, whatever the model.
+Rows come as their listed cells and their totals; cells left out are at their prior value and cancel
+in every formula. Concentrations are learned by `fixed_point` or `damped_fixed_point`, whatever the
+model.
 """
 
 import math
@@ -107,7 +109,7 @@ class DirichletRows(NamedTuple):
         cells = np.where(here, 0.0, self.counts), np.where(here, 1.0, self.prior)
         return DirichletRows(*cells, *none, self.row)
 
-    def averages(self) -> tuple[np.ndarray, float]:
+    def exp_log_and_divergence(self) -> tuple[np.ndarray, float]:
         """exp E[log theta], and the divergence, which shares its digammas."""
         logs = self.expected_log()
         return np.exp(logs), self.divergence(logs)
@@ -149,7 +151,7 @@ def _log_gamma_of_prior(cells: Numbers) -> np.ndarray:
     return np.repeat(gammaln(flat[first]), np.diff(first, append=flat.size)).reshape(cells.shape)
 
 
-def log_rising(counts: np.ndarray, prior: np.ndarray) -> float:
+def log_rising_factorial(counts: np.ndarray, prior: np.ndarray) -> float:
     """Sum of log Gamma(C + u) - log Gamma(u) over whole counts C with prior u."""
     if len(counts) > _MANY and prior.min() == prior.max():
         # Most of many cells have one of a few small counts.
@@ -165,15 +167,15 @@ def log_gamma_prior(value: float, shape: float, rate: float) -> float:
     return (shape - 1.0) * math.log(value) - rate * value + shape * math.log(rate) - gammaln(shape)
 
 
-def expected_gain(counts: np.ndarray, present: Numbers, concentration: Numbers) -> np.ndarray:
-    """E[digamma(C + a) - digamma(a)] for counts C with mean `counts` and P(C > 0) `present`.
+def digamma_gain(counts: np.ndarray, p_positive: Numbers, concentration: Numbers) -> np.ndarray:
+    """E[digamma(C + a) - digamma(a)] for counts C with mean `counts` and P(C > 0) `p_positive`.
 
-    Given C > 0 its mean is counts / present, and digamma is smooth there; at C = 0 the difference
-    is 0. With ``present`` 1 wherever a count is positive this is the plain form of eq. 29.
+    Given C > 0 its mean is counts / p_positive, and digamma is smooth there; at C = 0 the
+    difference is 0. Where `p_positive` is 1 wherever a count is, this is the plain form of eq. 29.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        given = np.where(present > 0, counts / present, 0.0)
-    return present * (digamma(given + concentration) - digamma(concentration))
+        given = np.where(p_positive > 0, counts / p_positive, 0.0)
+    return p_positive * (digamma(given + concentration) - digamma(concentration))
 
 
 def log_absence(
@@ -201,20 +203,20 @@ class SymmetricRows(NamedTuple):
     ----------
     counts : ndarray of shape (n_cells,)
         Counts of the listed cells of all rows.
-    present : ndarray of shape (n_cells,)
+    p_positive : ndarray of shape (n_cells,)
         P(C > 0) of each.
     totals : ndarray of shape (n_rows,)
         Totals of the rows.
-    totals_present : ndarray of shape (n_rows,)
+    p_total_positive : ndarray of shape (n_rows,)
         P(C > 0) of each.
     width : int
         Number of cells in a row, listed or not.
     """
 
     counts: np.ndarray
-    present: np.ndarray
+    p_positive: np.ndarray
     totals: np.ndarray
-    totals_present: np.ndarray
+    p_total_positive: np.ndarray
     width: int
 
 
@@ -243,17 +245,16 @@ def fixed_point(
 ) -> float:
     """One step of Minka's fixed point for a symmetric concentration (paper eq. 29).
 
-    `rows` hold ``(counts, present, totals, totals_present, width)`` per table: listed cells, their
-    probability of being positive, row totals, theirs, and cells in a row.
+    `rows` hold the fields of `SymmetricRows` per table.
     """
     gain, loss = shape - 1.0, rate
-    for counts, present, totals, totals_present, width in rows:
-        gain += concentration * np.sum(expected_gain(counts, present, concentration))
-        loss += width * np.sum(expected_gain(totals, totals_present, width * concentration))
+    for counts, p_positive, totals, p_total_positive, width in rows:
+        gain += concentration * np.sum(digamma_gain(counts, p_positive, concentration))
+        loss += width * np.sum(digamma_gain(totals, p_total_positive, width * concentration))
     return float(np.clip(gain / loss, SMALLEST, LARGEST))
 
 
-def ascend(
+def damped_fixed_point(
     concentration: float, rows: Sequence[tuple[Any, ...]], shape: float, rate: float
 ) -> float:
     """One fixed-point step, shortened until the evidence of the counts does not fall.

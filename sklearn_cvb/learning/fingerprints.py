@@ -1,4 +1,4 @@
-"""Equality of parameters and data: values in memory, or by digests where one is on disk."""
+"""Equality of parameters and data: values compared in memory, or by digests (hashes) of them."""
 
 import hashlib
 from collections.abc import Mapping, Set
@@ -38,7 +38,7 @@ def digest_of(value: Any) -> str:
     return _digest(value, ())
 
 
-def shown(value: Any) -> str:
+def repr_or_digest(value: Any) -> str:
     """A value as messages show it: in full where that is short, else by its digest."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -55,11 +55,11 @@ def is_plain(value: Any) -> bool:
 
 def _digest(value: Any, above: tuple[int, ...]) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    _add(value, digest, above)
+    _add_to_digest(value, digest, above)
     return digest.hexdigest()
 
 
-def _add(value: Any, digest: Any, above: tuple[int, ...]) -> None:
+def _add_to_digest(value: Any, digest: Any, above: tuple[int, ...]) -> None:
     """Add a value to a digest, after the name of its class; `above` are objects that hold it."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -71,7 +71,7 @@ def _add(value: Any, digest: Any, above: tuple[int, ...]) -> None:
         digest.update(np.ascontiguousarray(value).data.cast("B") if value.size else b"")
     elif isinstance(value, tuple | list | np.ndarray):
         for part in value.tolist() if isinstance(value, np.ndarray) else value:
-            _add(part, digest, above)
+            _add_to_digest(part, digest, above)
     elif isinstance(value, Mapping | Set):
         # In no order: that of a set differs between processes, and of a dict that is made from one.
         parts = value.items() if isinstance(value, Mapping) else value
@@ -80,5 +80,5 @@ def _add(value: Any, digest: Any, above: tuple[int, ...]) -> None:
     elif hasattr(value, "__dict__") and not callable(value) and id(value) not in above:
         for name, part in sorted(vars(value).items()):
             digest.update(name.encode())
-            _add(part, digest, (*above, id(value)))
+            _add_to_digest(part, digest, (*above, id(value)))
     digest.update(b")")

@@ -12,8 +12,8 @@ def spawn_generators(random_state: np.random.RandomState, n: int) -> list[np.ran
     return [np.random.Generator(np.random.PCG64(child)) for child in children]
 
 
-def generator_at(randomness: Any) -> np.random.Generator:
+def generator_at(rng_state: Any) -> np.random.Generator:
     """The generator that a fit left in this state."""
     bits = np.random.PCG64(0)
-    bits.state = randomness
+    bits.state = rng_state
     return np.random.Generator(bits)

@@ -1,4 +1,5 @@
-"""Gibbs sampling: burn-in, thinning, annealing, and the memory of a chain.
+"""Gibbs sampling: burn-in, thinning, annealing, and what a chain keeps of its samples of the hidden
+structure: sums over the kept ones, how often labels and whole structures came up, and its trace.
 
 The three functions of a sampler are the same for all families; what is sampled is the model's.
 """
@@ -155,7 +156,7 @@ class Gibbs(Algorithm[Samplable]):
 
     def final_counts(self, state: State) -> Any:
         """Mean counts of the kept samples; those of the last one where none is kept."""
-        return _mean(state.work, 0) if state.work.n_kept else state.counts
+        return _mean_of_kept(state.work, 0) if state.work.n_kept else state.counts
 
     def attributes(self, fit: Fit, model: Samplable) -> dict[str, Any]:
         """How many proposals were accepted, where any are made."""
@@ -164,9 +165,9 @@ class Gibbs(Algorithm[Samplable]):
             return {}
         return {"acceptance_rate_": float(proposals[1] / max(1, proposals[0]))}
 
-    def rebase(self, state: State, model: Samplable) -> State | None:
+    def adapt_state(self, state: State, model: Samplable) -> State | None:
         """The state; None under another prior: samples of two posteriors are not averaged."""
-        now = model.rebase(state)
+        now = model.adapt_state(state)
         if now is None:
             return None
         same = are_same(now.hyper, state.hyper) and are_same(now.prior, state.prior)
@@ -180,7 +181,7 @@ def appended(blocks: tuple[tuple[Any, ...], ...], one: Any) -> tuple[tuple[Any, 
     return (*blocks, (one,))
 
 
-def _mean(memory: ChainMemory, place: int) -> Any:
+def _mean_of_kept(memory: ChainMemory, place: int) -> Any:
     """The mean over the kept samples of what stands at this place of the sums."""
     return map_arrays(
         lambda total: None if total is None else total / memory.n_kept, memory.sums[place]
@@ -192,10 +193,10 @@ def n_before_last_tenth(n_planned: int) -> int:
     return n_planned * 9 // 10
 
 
-def mean_means(state: State, model: Samplable) -> Any:
+def means_over_samples(state: State, model: Samplable) -> Any:
     """Averages of what predictions use over the kept samples; given the last where none is kept."""
     if state.work.n_kept:
-        return _mean(state.work, 1)
+        return _mean_of_kept(state.work, 1)
     return model.means(state.counts, state.prior, state.shares)
 
 

@@ -1,4 +1,7 @@
-"""The values of a fit: `Reading` of X and y, `FitJob`, `FitResult`, `Learned` and `FitOutcome`."""
+"""What goes into a fit and comes out of it: `Reading` is X and y as read, `FitJob` a fit to be
+made, `FitResult` its restarts, and `Learned` all that predictions need. `FamilyObservation` is how
+a family of models reads X and y and makes a model of them.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -167,10 +170,10 @@ class Learned(LearnedFields):
     """
 
     def __getstate__(self) -> None:
-        """No more than the fields: what `made_once` keeps is soon made again."""
+        """No more than the fields: what `once_per_fit` keeps is soon made again."""
 
 
-def made_once(make: Callable[[Learned], MadeT]) -> Callable[[Learned], MadeT]:
+def once_per_fit(make: Callable[[Learned], MadeT]) -> Callable[[Learned], MadeT]:
     """The same function of a fit, whose value the fit keeps: neither may be changed."""
     name = f"{make.__module__}.{make.__qualname__}"
 

@@ -1,4 +1,7 @@
-"""The interface between algorithms and models: three protocols, and the values that cross it.
+"""The interface between algorithms and models: three protocols, and the values that cross it. A
+unit is a sequence, a tree or a sentence pair; its share is what it adds to the expected counts;
+`work` are buffers; `hyper` are concentrations of Dirichlet priors; absence is the probability of a
+count 0.
 
 A model is a family bound to data, layout and settings. It never changes, so that restarts share it.
 Expected counts, shares and samples are of the family's own types; algorithms only hand them on.
@@ -112,13 +115,13 @@ class Fit(NamedTuple):
         Whether the distance was below the tolerance, and a disturbed copy found nothing better.
     objective : float or None
         What restarts are ranked by; None until the restart is over.
-    randomness : dict or None
+    rng_state : dict or None
         State of the random generator after the last sweep: what comes next draws from there.
-    looks : tuple
+    checked_counts : tuple
         Counts at the last two looks (see `convergence`).
-    distance : float or None
+    share_moved : float or None
         The share of the tokens that moved in the half of the sweeps before the last look.
-    broken_off : bool
+    check_broken_off : bool
         Whether the last look was: by Ctrl-C, or as `max_iter` is too few to go on from the copy.
     """
 
@@ -126,10 +129,10 @@ class Fit(NamedTuple):
     history: list[float]
     converged: bool
     objective: float | None = None
-    randomness: Any = None
-    looks: tuple[Any, ...] = ()
-    distance: float | None = None
-    broken_off: bool = False
+    rng_state: Any = None
+    checked_counts: tuple[Any, ...] = ()
+    share_moved: float | None = None
+    check_broken_off: bool = False
 
 
 # A sweep of a restart, and what is called after each: True ends the restart.
@@ -170,7 +173,7 @@ class Resumable(Protocol):
     def for_restart(self, index: int) -> Self:
         """The model of a restart after the first: with another start, where the first is fixed."""
 
-    def rebase(self, state: State) -> State | None:
+    def adapt_state(self, state: State) -> State | None:
         """A state to go on from under the settings of now; None where it is of no use."""
 
     def finish(self, state: State, *, goes_on: bool) -> State:
@@ -317,7 +320,7 @@ class Model(Resumable):
 
     # Going on from an earlier fit, or from a batch before
 
-    def rebase(self, state: State) -> State | None:
+    def adapt_state(self, state: State) -> State | None:
         """Its counts, under the prior of now."""
         hyper = self.hyper()
         return state._replace(hyper=hyper, prior=self.prior(hyper))
@@ -357,7 +360,7 @@ class RowModel(Model):
         self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray | None
     ) -> tuple[np.ndarray, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
-        return self.problem.layout.rows(counts, prior).averages()
+        return self.problem.layout.rows(counts, prior).exp_log_and_divergence()
 
     def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Any) -> float:
         """log p(tokens, trees | prior)."""

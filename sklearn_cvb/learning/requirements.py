@@ -1,4 +1,4 @@
-"""Functions that an algorithm requires of a model and its parts: checked before a fit begins."""
+"""Functions that a model, or a part of it, must have to be learned: checked before a fit."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -10,8 +10,8 @@ from sklearn_cvb.learning.model import ModelT
 class Requirement(NamedTuple):
     """Functions that are asked of a model, or of what it is made of, such as "an emission"."""
 
-    of_what: str
-    whom: object
+    role: str
+    owner: object
     functions: Sequence[str]
 
 
@@ -40,16 +40,16 @@ def check_requirements(algorithm: Algorithm[ModelT], model: ModelT) -> None:
 
 def refuse_lacking(who: str, required: Iterable[Requirement]) -> None:
     """Raise NotImplementedError where somebody lacks what `who` requires."""
-    for of_what, whom, functions in required:
-        missing = [name for name in functions if _lacks(whom, name)]
+    for role, owner, functions in required:
+        missing = [name for name in functions if _lacks(owner, name)]
         if missing:
             raise NotImplementedError(
-                f"{who} needs {', '.join(missing)} of {of_what}, which {type(whom).__name__} "
+                f"{who} needs {', '.join(missing)} of {role}, which {type(owner).__name__} "
                 "does not have"
             )
 
 
-def _lacks(whom: object, name: str) -> bool:
+def _lacks(owner: object, name: str) -> bool:
     """Whether nobody has written a function: it is missing, or a protocol's own, without a body."""
-    owner = next((base for base in type(whom).__mro__ if name in vars(base)), None)
-    return not hasattr(whom, name) if owner is None else bool(vars(owner).get("_is_protocol"))
+    definer = next((base for base in type(owner).__mro__ if name in vars(base)), None)
+    return not hasattr(owner, name) if definer is None else bool(vars(definer).get("_is_protocol"))

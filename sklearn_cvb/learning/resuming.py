@@ -1,4 +1,6 @@
-"""Where restarts begin: at their start, where the fit before ended, or at a saved state."""
+"""Where restarts begin: at their start, where the fit before (`warm_start`) ended, or at a state
+that was saved while the fit ran.
+"""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -48,7 +50,7 @@ class FitSaver:
     def begin(self, generators: list[Mapping[str, Any]]) -> None:
         """A fit begins, with random generators in these states."""
 
-    def around(self, index: int, sweep: Sweep, record: Record) -> tuple[Sweep, Record]:
+    def wrap_sweeps(self, index: int, sweep: Sweep, record: Record) -> tuple[Sweep, Record]:
         """Sweep and record of a restart that do as these, and save it where it is time to."""
         return sweep, record
 
@@ -62,11 +64,11 @@ class FitSaver:
         """All restarts are over."""
 
 
-def beginnings(
+def restart_origins(
     job: FitJob[ModelT], saver: FitSaver
 ) -> tuple[list[np.random.Generator], list[Fit | None]]:
     """A random generator for each restart, and what it goes on from (None: its start)."""
-    resumed = _fit_before(job)
+    resumed = _previous_fit(job)
     saved = saver.restarts(goes_on=job.settings.goes_on, has_fit=resumed is not None)
     if saved is None:
         rngs = _generators(job, resumed)
@@ -75,25 +77,27 @@ def beginnings(
     if job.settings.verbose:
         n_sweeps = [0 if fit is None else len(fit.history) for fit in saved.fits]
         print(f"going on from {saver.name}: restarts have {n_sweeps} sweeps")
-    before = [None if fit is None else _restored(job, fit, saver.name) for fit in saved.fits]
-    randomness = [
-        first if fit is None else fit.randomness
+    before = [
+        None if fit is None else _restored_restart(job, fit, saver.name) for fit in saved.fits
+    ]
+    rng_states = [
+        first if fit is None else fit.rng_state
         for first, fit in zip(saved.generators, before, strict=True)
     ]
-    return list(map(generator_at, randomness)), before
+    return list(map(generator_at, rng_states)), before
 
 
-def _restored(job: FitJob[ModelT], fit: Fit, where: str) -> Fit:
+def _restored_restart(job: FitJob[ModelT], fit: Fit, where: str) -> Fit:
     """A restart as it was when it was saved."""
     model = job.algorithm.model_of(job.model, fit.state)
-    state = job.algorithm.rebase(model.restore(fit.state), model)
+    state = job.algorithm.adapt_state(model.restore(fit.state), model)
     if state is None:
         raise ValueError(
             f"the checkpoint in {where} is of other parameters: delete the "
             "folder to fit from the beginning"
         )
     # As far as it had come: it may be asked for more now.
-    converged = fit.converged and fit.distance is not None and fit.distance < job.settings.tol
+    converged = fit.converged and fit.share_moved is not None and fit.share_moved < job.settings.tol
     return fit._replace(state=state, converged=converged)
 
 
@@ -101,20 +105,20 @@ def _generators(job: FitJob[ModelT], resumed: Fit | None) -> list[np.random.Gene
     """A random generator for each restart; a fit that goes on has a single one, its own."""
     n_init, why = job.settings.n_restarts, job.settings.why_single_restart
     if resumed is not None:
-        assert resumed.randomness is not None, "sweeps leave it"
+        assert resumed.rng_state is not None, "sweeps leave it"
         if job.settings.verbose and n_init > 1:
             print(f"n_init={n_init} is ignored: the fit before goes on")
-        return [generator_at(resumed.randomness)]
+        return [generator_at(resumed.rng_state)]
     if why:
         warn([f"n_init={n_init} is ignored: {why}, so that only one restart is run"])
     return spawn_generators(check_random_state(job.settings.random_state), 1 if why else n_init)
 
 
-def _fit_before(job: FitJob[ModelT]) -> Fit | None:
+def _previous_fit(job: FitJob[ModelT]) -> Fit | None:
     """The fit to go on from, under the settings of now; None where it is of no use."""
     if job.previous_fit is None:
         return None
     before = job.previous_fit
-    state = job.algorithm.rebase(before.state, job.algorithm.model_of(job.model, before.state))
+    state = job.algorithm.adapt_state(before.state, job.algorithm.model_of(job.model, before.state))
     # Sweeps are counted anew.
-    return None if state is None else Fit(state, [], False, randomness=before.randomness)
+    return None if state is None else Fit(state, [], False, rng_state=before.rng_state)

@@ -1,4 +1,6 @@
-"""Algorithms between whose sweeps hidden states are split and merged (Petrov et al. 2006)."""
+"""Split and merge (Petrov et al. 2006): an algorithm between whose sweeps hidden states are split
+in two, or merged again, so that the layout of parameters changes.
+"""
 
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -30,13 +32,13 @@ class Splittable(Learnable, Protocol):
     def layout(self) -> Any:
         """The one of now."""
 
-    def laid_out(self, layout: Any) -> Self:
+    def with_layout(self, layout: Any) -> Self:
         """The same model under another layout."""
 
     def split(self, state: State, rng: np.random.Generator) -> tuple[Any, Any]:
         """A layout with more hidden states, and a seed that is worth the state."""
 
-    def merged(self, state: State) -> tuple[Any, Any]:
+    def merge(self, state: State) -> tuple[Any, Any]:
         """A layout without those hidden states that tell least, and a seed."""
 
 
@@ -66,11 +68,11 @@ class SplitMerge(Algorithm[Splittable]):
         self, state: State, model: Splittable, rng: np.random.Generator
     ) -> tuple[State, float]:
         """Split or merge where it is time to, then a sweep of the inner algorithm."""
-        model, now = model.laid_out(state.layout), state.n_sweeps
+        model, now = model.with_layout(state.layout), state.n_sweeps
         if now in self.plan.splits or now in self.plan.merges:
             is_split = now in self.plan.splits
-            layout, seed = model.split(state, rng) if is_split else model.merged(state)
-            model = model.laid_out(layout)
+            layout, seed = model.split(state, rng) if is_split else model.merge(state)
+            model = model.with_layout(layout)
             state = self.inner.start(model, rng, seed)._replace(n_sweeps=now)
         state, value = self.inner.sweep(state, model, rng)
         return state._replace(layout=model.layout), value
@@ -85,11 +87,11 @@ class SplitMerge(Algorithm[Splittable]):
 
     def model_of(self, model: Splittable, state: State) -> Splittable:
         """The model under the layout of this state."""
-        return model.laid_out(state.layout)
+        return model.with_layout(state.layout)
 
-    def rebase(self, state: State, model: Splittable) -> State | None:
+    def adapt_state(self, state: State, model: Splittable) -> State | None:
         """The state under the settings of now; None where they do not go with its layout."""
-        return self.inner.rebase(state, model)
+        return self.inner.adapt_state(state, model)
 
     def n_warm_up(self, hyper: Any) -> int:
         """The longer warm-up of the plan and of the inner algorithm."""

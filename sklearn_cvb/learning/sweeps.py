@@ -1,4 +1,6 @@
-"""The sweeps of a restart until it has converged, and all restarts of a fit on threads."""
+"""The sweeps of a restart until it has converged, and all restarts of a fit on threads: each
+records its last sweep, so that Ctrl-C leaves a fit.
+"""
 
 import threading
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from sklearn_cvb.learning.convergence import Copy, StoppingRule, check_convergen
 from sklearn_cvb.learning.learned import FitJob, FitSettings, Reading
 from sklearn_cvb.learning.model import Fit, ModelT, Record, State, Sweep
 from sklearn_cvb.learning.requirements import check_requirements
-from sklearn_cvb.learning.resuming import FitSaver, beginnings
+from sklearn_cvb.learning.resuming import FitSaver, restart_origins
 from sklearn_cvb.learning.watching import Callbacks, Interrupted, Watcher, ctrl_c_waits
 
 
@@ -68,7 +70,7 @@ class Restarts(NamedTuple, Generic[ModelT]):
         """One restart, with its objective."""
         algorithm, model, earlier = self.job.algorithm, self.job.model, self.before[index]
         sweep: Sweep = partial(_sweep_once, algorithm, model, rng)
-        sweep, record = self.saver.around(index, sweep, recorder)
+        sweep, record = self.saver.wrap_sweeps(index, sweep, recorder)
         watcher = Watcher(self.job, index, record, self.callbacks)
         first = model.for_restart(index) if index else model
         # No name here for the first state: its memory is free after the first sweep.
@@ -82,7 +84,7 @@ class Restarts(NamedTuple, Generic[ModelT]):
             recorder.stop.is_set,
         )
         self.saver.save_restart(index)
-        return _ranked(self.job, fit)
+        return _finished(self.job, fit)
 
 
 def run(
@@ -108,7 +110,7 @@ def run_all(
     """The fits of all restarts, and whether Ctrl-C ended them."""
     check_requirements(job.algorithm, job.model)
     with saving as saver:
-        rngs, before = beginnings(job, saver)
+        rngs, before = restart_origins(job, saver)
         if callbacks is not None:
             callbacks.begin(len(rngs))
         restarts = Restarts(job, before, saver, callbacks)
@@ -122,7 +124,7 @@ def run_all(
             saver.save_latest()
             if not interrupted.fits:
                 raise KeyboardInterrupt from None
-            return [_ranked(job, fit) for fit in interrupted.fits], True
+            return [_finished(job, fit) for fit in interrupted.fits], True
 
 
 def _stopping_rule(job: FitJob[ModelT], earlier: Fit | None) -> StoppingRule:
@@ -161,7 +163,7 @@ def _endless_sweeps(state: Any, sweep: Sweep) -> Copy:
         yield state, value
 
 
-def _ranked(job: FitJob[ModelT], fit: Fit) -> Fit:
+def _finished(job: FitJob[ModelT], fit: Fit) -> Fit:
     """The fit with its objective, and without what no further sweep needs."""
     settings, algorithm = job.settings, job.algorithm
     model = algorithm.model_of(job.model, fit.state)
@@ -207,22 +209,22 @@ def sweep_until(
     -------
     Fit
     """
-    fit, stop = fit._replace(history=list(fit.history), randomness=_generator_state(rng)), False
+    fit, stop = fit._replace(history=list(fit.history), rng_state=_generator_state(rng)), False
     rule = rule._replace(max_iter=max_iter)
     with ctrl_c_waits() as is_interrupted:
 
         def is_over() -> bool:
             return is_interrupted() or stops()
 
-        while (len(fit.history) < max_iter or fit.broken_off) and not (
+        while (len(fit.history) < max_iter or fit.check_broken_off) and not (
             fit.converged or stop or is_over()
         ):
-            if not fit.broken_off:
+            if not fit.check_broken_off:
                 state, value = sweep(fit.state)
                 fit.history.append(value)
-                fit = fit._replace(state=state, randomness=_generator_state(rng))
-            fit = check_convergence(fit._replace(broken_off=False), rule, is_over)
-            stop = record(fit) or fit.broken_off
+                fit = fit._replace(state=state, rng_state=_generator_state(rng))
+            fit = check_convergence(fit._replace(check_broken_off=False), rule, is_over)
+            stop = record(fit) or fit.check_broken_off
     return fit
 
 
@@ -261,7 +263,7 @@ def run_restarts(
 
     try:
         # Restarts are the threads: matrix products inside them stay on one, whatever the machine.
-        with _libraries().limit(limits=1, user_api="blas"):
+        with _thread_pools().limit(limits=1, user_api="blas"):
             return Parallel(n_jobs=n_jobs, prefer="threads")(
                 delayed(run)(index) for index in range(len(generators))
             )
@@ -275,6 +277,6 @@ def run_restarts(
 
 
 @cache
-def _libraries() -> ThreadpoolController:
+def _thread_pools() -> ThreadpoolController:
     """The libraries with threads of their own: looking for them takes as long as a small fit."""
     return ThreadpoolController()

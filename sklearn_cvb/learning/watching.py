@@ -1,4 +1,6 @@
-"""Progress of a fit on the terminal, its callbacks, and Ctrl-C."""
+"""What is told of a fit after each sweep: lines on the terminal, callbacks; and Ctrl-C, which
+waits.
+"""
 
 import signal
 import threading
@@ -14,7 +16,7 @@ from sklearn_cvb.learning.model import Fit, ModelT, Record
 class RestartCallbacks(Protocol):
     """Callbacks of a restart."""
 
-    def swept(self, result: Callable[[], FitResult]) -> bool:
+    def after_sweep(self, result: Callable[[], FitResult]) -> bool:
         """Tell of a sweep, and on demand what the fit would be if it ended here; True ends it."""
 
     def end(self) -> None:
@@ -59,8 +61,8 @@ class Watcher:
         if settings.verbose > 1:
             print(f"restart {self._index}, sweep {done}: {fit.history[-1]:.6f}")
         if self._called is not None:
-            stop |= self._called.swept(partial(self._result, fit))
-            if stop or fit.converged or fit.broken_off or done == settings.max_iter:
+            stop |= self._called.after_sweep(partial(self._result, fit))
+            if stop or fit.converged or fit.check_broken_off or done == settings.max_iter:
                 self._called.end()
         return stop
 

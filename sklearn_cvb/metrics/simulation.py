@@ -95,7 +95,7 @@ def simulated_check(
     """
     check_counts(n_simulations=n_simulations)
     rng = check_random_state(random_state)
-    model._to_fit_again(learned_of(model), X)
+    model._training_input(learned_of(model), X)
     # Contexts may stand elsewhere.
     names = list(getattr(model, "feature_names_in_", ()))
     sequences = [_as_array(own[names] if hasattr(own, "columns") and names else own) for own in X]

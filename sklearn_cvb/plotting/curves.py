@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sklearn_cvb.plotting.axes import axes_or_new, legend_beside, panels
+from sklearn_cvb.reading.corpus import short_repr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,6 +98,11 @@ def plot_history(estimator: Any, ax: Axes | None = None) -> Axes:
     """
     from sklearn.utils.validation import check_is_fitted
 
+    if not hasattr(estimator, "fit"):
+        raise TypeError(
+            f"estimator is {short_repr(estimator)}: pass one fitted estimator, each in axes of its "
+            "own (ax=...), as what algorithms report differs"
+        )
     check_is_fitted(estimator, "history_")
     ax = axes_or_new(ax)
     history = np.asarray(estimator.history_, dtype=float)

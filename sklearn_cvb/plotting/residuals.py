@@ -30,12 +30,13 @@ def plot_residuals(residuals: ArrayLike, *, n_lags: int = 20, names: Any = None)
 
     Parameters
     ----------
-    residuals : array-like of shape (length,) or (length, n_columns)
+    residuals : array-like or DataFrame of shape (length,) or (length, n_columns)
         Such as ``model.pseudo_residuals([series], given="past")[0]``; NaN is left out.
     n_lags : int, default=20
         Autocorrelations of so many steps.
     names : sequence of str or None, default=None
-        Of the columns; None numbers them where there are several.
+        Of the columns, such as ``series.columns``; None for those of a frame, else numbers where
+        there are several.
 
     Returns
     -------
@@ -68,6 +69,8 @@ def plot_residuals(residuals: ArrayLike, *, n_lags: int = 20, names: Any = None)
     import matplotlib.pyplot as plt
 
     n_columns = table.shape[1]
+    if names is None and hasattr(residuals, "columns"):
+        names = residuals.columns
     if names is None:
         names = [f"column {d}" if n_columns > 1 else "" for d in range(n_columns)]
     if len(names) != n_columns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.plotting.axes import WIDTH, axes_or_new, legend_beside, state_colour, state_name
 from sklearn_cvb.reading.corpus import is_missing
-from sklearn_cvb.reading.validation import check_counts
+from sklearn_cvb.reading.validation import as_numbers, check_counts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,8 +64,10 @@ def plot_states(
     """
     table, path = _columns_of(series), np.asarray(states)
     if path.shape != (len(table),):
+        of_several = path.ndim > 1 or path.dtype == object
         raise ValueError(
             f"states has shape {path.shape}, but the series has {len(table)} steps: one state each"
+            + ", those of one sequence, such as model.predict(X)[0]" * of_several
         )
     names, steps = _names_of(series, table.shape[1]), _steps_of(series, len(table))
     if ax is None and len(names) > 1:
@@ -139,7 +142,7 @@ def _describe_steps(ax: Axes, steps: np.ndarray) -> None:
 
 
 def plot_state_sequences(
-    states: Any, *, labels: Sequence[Any] | Mapping[int, Any] | None = None, ax: Axes | None = None
+    states: Any, labels: Sequence[Any] | Mapping[int, Any] | None = None, *, ax: Axes | None = None
 ) -> Axes:
     """Plot the states of many sequences: a row for each, from its first step, in their colours.
 
@@ -161,7 +164,7 @@ def plot_state_sequences(
     Raises
     ------
     ValueError
-        If there is no state.
+        If there is no state; if values are none, as those of the sequences themselves.
 
     See Also
     --------
@@ -178,7 +181,14 @@ def plot_state_sequences(
     """
     from matplotlib.patches import Patch
 
-    tags = sorted({state for row in states for state in row if isinstance(state, str)})
+    found: set[Any] = {one for row in states for one in row if np.isscalar(one) and one == one}
+    tags = sorted(state for state in found if isinstance(state, str))
+    are_names = labels is None or isinstance(labels, Mapping) or not any(map(np.ndim, labels))
+    if not are_names or any(state % 1 for state in found - set(tags)):
+        raise ValueError(
+            "states alone are drawn, and not the sequences that have them: pass model.predict(X); "
+            "labels are names of states"
+        )
     numbers = {tag: number for number, tag in enumerate(tags)}
     labels = tags if tags and labels is None else labels
     rows = [
@@ -209,7 +219,7 @@ def plot_forecast(
     forecast: Forecast,
     *,
     index: int = 0,
-    column: int = 0,
+    column: int | str = 0,
     n_last: int = 50,
     ax: Axes | None = None,
 ) -> Axes:
@@ -223,8 +233,8 @@ def plot_forecast(
         Result of `predict_next`.
     index : int, default=0
         Which sequence of the forecast this series is.
-    column : int, default=0
-        Which column to draw.
+    column : int or str, default=0
+        Which column to draw, by its number, or its name in a frame.
     n_last : int, default=50
         How many steps of the series to draw.
     ax : matplotlib.axes.Axes, default=None
@@ -250,6 +260,8 @@ def plot_forecast(
     """
     check_counts(n_last=n_last)
     table = _columns_of(series)
+    names = _names_of(series, table.shape[1])
+    column = _place_of(column, names)
     ax = axes_or_new(ax, figsize=(WIDTH, 2.8))
     steps = _steps_of(series, len(table))
     # Dates go on at the pace of the last two.
@@ -266,13 +278,13 @@ def plot_forecast(
         ax.plot(ahead, ends[index, :, column], color="C0", lw=0.8, ls="--", label=label)
     ax.axvline(steps[-1] + pace / 2, color="grey", lw=0.8, ls=":")
     _describe_steps(ax, steps)
-    ax.set(title="What comes next", ylabel=_names_of(series, table.shape[1])[column])
+    ax.set(title="What comes next", ylabel=names[column])
     legend_beside(ax, title="of what is drawn")
     return ax
 
 
 def plot_ellipses(
-    estimator: Any, X: Any = None, *, columns: tuple[int, int] = (0, 1), ax: Axes | None = None
+    estimator: Any, X: Any = None, *, columns: Sequence[Any] = (0, 1), ax: Axes | None = None
 ) -> Axes:
     """Plot the states of a model of normal emissions as ellipses over two columns.
 
@@ -282,8 +294,8 @@ def plot_ellipses(
         Fitted, with `means_` and `covariances_`.
     X : list of arrays of shape (length, n_columns), default=None
         Sequences whose steps are drawn as points in the colours of their predicted states.
-    columns : tuple of int, default=(0, 1)
-        Which two columns to draw.
+    columns : tuple of int or str, default=(0, 1)
+        Which two columns to draw, by their numbers, or their names in a frame.
     ax : matplotlib.axes.Axes, default=None
         Where to draw; None for new axes.
 
@@ -318,10 +330,11 @@ def plot_ellipses(
         raise TypeError(
             f"{type(estimator).__name__} has no means_: ellipses are of emission='gaussian'"
         )
-    pair = list(columns)
     n_states, n_columns = estimator.means_.shape
-    if len(pair) != 2 or not all(0 <= column < n_columns for column in pair):
+    names = list(getattr(estimator, "feature_names_in_", [f"column {d}" for d in range(n_columns)]))
+    if len(columns) != 2:
         raise ValueError(f"columns must be two of the {n_columns} columns, got {columns!r}")
+    pair = [_place_of(column, names) for column in columns]
     ax = axes_or_new(ax, figsize=(WIDTH, 4.4))
     if X is not None:
         for sequence, states in zip(X, estimator.predict(X), strict=True):
@@ -348,15 +361,28 @@ def plot_ellipses(
             ax.add_patch(patch)
         ax.annotate(str(state), middle, ha="center", va="center", weight="bold")
     ax.autoscale_view()
-    names = getattr(estimator, "feature_names_in_", [f"column {d}" for d in range(n_columns)])
     title = "States at one and two standard deviations"
     ax.set(xlabel=names[pair[0]], ylabel=names[pair[1]], title=title)
     return ax
 
 
+def _place_of(column: Any, names: list[str]) -> int:
+    """The number of a column that is given by its number, or by its name."""
+    if column in names:
+        return names.index(column)
+    if not isinstance(column, Integral) or not 0 <= int(column) < len(names):
+        raise ValueError(f"there are columns {names}, and none is {column!r}")
+    return int(column)
+
+
 def _columns_of(series: ArrayLike) -> np.ndarray:
     """A series as (length, n_columns)."""
-    table = np.asarray(series, dtype=np.float64)
+    if isinstance(series, list | tuple) and any(np.ndim(own) == 2 for own in series):
+        raise ValueError(
+            f"series must have shape (length, n_columns), got a list of {len(series)} sequences: "
+            "pass one of them, such as X[0]"
+        )
+    table = as_numbers("series", series)
     if table.ndim not in (1, 2) or not len(table):
         raise ValueError(f"series must have shape (length, n_columns), got {table.shape}")
     return table[:, None] if table.ndim == 1 else table

@@ -9,7 +9,7 @@ import numbers
 import unicodedata
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
-from itertools import chain, compress, filterfalse, pairwise, repeat
+from itertools import accumulate, chain, compress, filterfalse, pairwise, repeat
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -191,8 +191,11 @@ def unhashable_error(values: list[Any], starts: np.ndarray, kind: str = "token")
     """The error that names the first of the flat values that has no hash."""
     for position, value in enumerate(values):
         if not is_hashable(value):
-            is_deeper = kind == "token" and isinstance(value, list)
-            deeper = " (X is a list of sequences, not of batches)" if is_deeper else ""
+            deeper = ""
+            if kind == "token" and isinstance(value, list):
+                deeper = " (X is a list of sequences, not of batches)"
+            if hasattr(value, "to_list"):
+                deeper = "; if X is what groupby gives, pass X.agg(list)"
             return TypeError(
                 f"{kind} {short_repr(value)} ({place_text(position, starts)}) is not hashable: the "
                 "argument must be a hashable value such as a string or a number" + deeper
@@ -250,9 +253,7 @@ def as_array(types: Sequence[Any]) -> np.ndarray:
         numeric = _as_numbers(types)
         if numeric is not None:
             return numeric
-    array = np.empty(len(types), dtype=object)
-    array[:] = types
-    return array
+    return object_array(types)
 
 
 def _as_numbers(values: list[Any]) -> np.ndarray | None:
@@ -539,7 +540,8 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[Any]:
     -------
     list of ndarray
         One 1-D array per sequence; of several columns one array of shape (length, n_columns). Of a
-        DataFrame they are frames, of a Series or a single column Series, with names and dates.
+        DataFrame they are frames, of a Series or a single column Series, with names and dates, also
+        of polars and pyarrow.
 
     Raises
     ------
@@ -557,38 +559,41 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[Any]:
     >>> [part.shape for part in split_by_lengths([[0.1, 7], [0.3, 8], [0.2, 9]], [2, 1])]
     [(2, 2), (1, 2)]
     """
+    refuse_lazy(X, "X")
     if _is_frame(X) and X.shape[1] == 1:
         X = X.iloc[:, 0] if hasattr(X, "iloc") else X[names_of_columns(X)[0]]
-    if _is_frame(X) or hasattr(X, "iloc"):
-        ends = np.cumsum(_checked_lengths(lengths, len(X))).tolist()
-        rows = getattr(X, "iloc", X)
-        return [rows[begin:end] for begin, end in pairwise([0, *ends])]
+    # Of libraries of frames: they keep names.
+    rows: Any = getattr(X, "iloc", X)
+    if not hasattr(X, "to_numpy") and not _is_frame(X):
+        rows = _symbols_or_columns(X)
+    cuts = as_list(lengths)
+    if cuts is None or not all(isinstance(length, numbers.Integral) for length in cuts):
+        raise TypeError(f"lengths must be a list of integers, got {short_repr(lengths)}")
+    ends, n_steps = [0, *accumulate(map(int, cuts))], len(X)
+    if any(length <= 0 for length in cuts) or ends[-1] != n_steps:
+        raise ValueError(
+            f"lengths must be positive and sum to the number of steps ({n_steps}), "
+            f"got {short_repr(cuts[:10])} with sum {short_repr(ends[-1])}"
+        )
+    return [rows[begin:end] for begin, end in pairwise(ends)]
+
+
+def _symbols_or_columns(X: Any) -> np.ndarray:
+    """Tokens, or steps of several numbers, as an array that has them as they are."""
     try:
-        tokens = np.asarray(X)
+        tokens: np.ndarray = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+        # Else numpy writes numbers as text where there is some.
+        if tokens.dtype.kind in "US" and not isinstance(X, np.ndarray):
+            tokens = np.asarray(X, dtype=object)
     except ValueError:
         raise ValueError("X must have one column of symbols, got rows of several lengths") from None
     if tokens.ndim == 2 and tokens.shape[1] == 1:
         tokens = tokens[:, 0]
-    if tokens.ndim == 2 and tokens.dtype.kind not in "biuf":
-        raise ValueError(
-            f"X must have one column of symbols, or several of numbers, got shape {tokens.shape}"
-        )
-    if tokens.ndim not in (1, 2):
-        raise ValueError(f"X must have one axis of steps and columns, got shape {tokens.shape}")
-    return np.split(tokens, np.cumsum(_checked_lengths(lengths, len(tokens)))[:-1])
-
-
-def _checked_lengths(lengths: ArrayLike, n_steps: int) -> list[Any]:
-    """Lengths of sequences that are `n_steps` in all."""
-    cuts = as_list(lengths)
-    if cuts is None or not all(isinstance(length, numbers.Integral) for length in cuts):
-        raise TypeError(f"lengths must be a list of integers, got {short_repr(lengths)}")
-    if any(length <= 0 for length in cuts) or sum(cuts) != n_steps:
-        raise ValueError(
-            f"lengths must be positive and sum to the number of steps ({n_steps}), "
-            f"got {short_repr(cuts[:10])} with sum {short_repr(sum(cuts))}"
-        )
-    return cuts
+    if tokens.ndim == 1 or (tokens.ndim == 2 and tokens.dtype.kind in "biuf"):
+        return tokens
+    raise ValueError(
+        f"X must have one column of symbols, or several of numbers, got shape {tokens.shape}"
+    )
 
 
 # What sequences come in: lists, arrays, columns of frames, also of other libraries, read as lists.
@@ -721,6 +726,14 @@ def _is_frame(values: Any) -> bool:
 def names_of_columns(frame: Any) -> list[Any]:
     """Names of the columns of a frame."""
     return list(getattr(frame, "column_names", frame.columns))
+
+
+def unique_names_of_columns(frame: Any, what: str) -> list[Any]:
+    """Names of the columns of a frame, of which no two may be equal."""
+    names = names_of_columns(frame)
+    if len(set(names)) < len(names):
+        raise ValueError(f"{what} has two columns of the same name: {short_repr(names)}")
+    return names
 
 
 def _sequences_in_column(frame: Any) -> list[Any] | None:

@@ -1,6 +1,7 @@
 """Tag dictionaries: checked, looked up, how often each tag was seen, and where to get them."""
 
 import math
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import (
@@ -44,6 +45,23 @@ if TYPE_CHECKING:
 # A dictionary covers nothing to speak of below this share of the tokens.
 _HARDLY = 0.01
 
+# What entries may have wrong.
+_NO_TAG = (
+    "lists no tag for {}: leave a word out to allow any tag, or build the dictionary with "
+    "tag_dictionary_from"
+)
+_MISSING = (
+    "lists None or NaN as a tag of {}, which stand for unknown tags: leave a word out to allow any "
+    "tag"
+)
+_NO_WEIGHTS = (
+    "gives weights that are negative, not finite, not numbers or all zero to {}: a weight says how "
+    "often a tag was seen"
+)
+
+# What stands between tags where several are written as one text.
+_BETWEEN_TAGS = re.compile(r"[\s,;|/+&]+")
+
 
 def tags_of(entry: Any) -> tuple[Any, ...]:
     """The tags of one dictionary entry; a single tag may stand without a list."""
@@ -61,62 +79,54 @@ def is_weighted(entry: Any) -> bool:
 
 def check_dictionary(tag_dictionary: Mapping[Any, Any]) -> None:
     """Raise where an entry of the dictionary holds no tags, or has impossible weights."""
-    empty, lacking, wrong = [], [], []
+    wrong: dict[str, list[Any]] = {fault: [] for fault in (_NO_TAG, _MISSING, _NO_WEIGHTS)}
     # Many words have the same tags, which are looked at once.
     lack: dict[tuple[Any, ...], bool] = {}
     for word, entry in tag_dictionary.items():
         tags = _tags_checked(word, entry)
         if entry is None or not tags:
-            empty.append(word)
+            wrong[_NO_TAG].append(word)
         if tags not in lack:
             lack[tags] = any(map(is_missing, tags))
         if lack[tags]:
-            lacking.append(word)
+            wrong[_MISSING].append(word)
         if is_weighted(entry) and not _can_be_shared(entry.values()):
-            wrong.append(word)
-    if empty:
-        raise ValueError(
-            f"tag_dictionary lists no tag for {empty[:5]!r} ({len(empty)} words): leave a word "
-            "out to allow any tag, or build the dictionary with tag_dictionary_from"
-        )
-    if lacking:
-        raise ValueError(
-            f"tag_dictionary lists None or NaN as a tag of {lacking[:5]!r} ({len(lacking)} words), "
-            "which stand for unknown tags: leave a word out to allow any tag"
-        )
-    if wrong:
-        raise ValueError(
-            f"tag_dictionary gives weights that are negative, not finite, not numbers or all zero "
-            f"to {wrong[:5]!r} ({len(wrong)} words): a weight says how often a tag was seen"
-        )
+            wrong[_NO_WEIGHTS].append(word)
+    for fault, words in wrong.items():
+        if words:
+            some = f"{words[:5]!r} ({len(words)} words)"
+            raise ValueError(f"tag_dictionary {fault.format(some)}")
 
 
-def entries_with_blanks(tag_dictionary: Mapping[Any, Any]) -> str:
-    """The warning of texts that look like several tags, but are one; empty without any."""
+def cautions_of_entries(tag_dictionary: Mapping[Any, Any], tags: Collection[Any]) -> list[str]:
+    """What is to be said of texts that look like several tags, and of tags that are nearly equal.
+
+    Blanks separate tags, and other marks where all that they separate are tags of other words.
+    """
+    texts = {entry for entry in tag_dictionary.values() if isinstance(entry, str)}
+    parts = {text: list(filter(None, _BETWEEN_TAGS.split(text))) for text in texts}
     odd = {
-        word: entry
-        for word, entry in tag_dictionary.items()
-        if isinstance(entry, str) and len(entry.split()) > 1
+        text
+        for text, own in parts.items()
+        if len(text.split()) > 1 or (len(set(own)) > 1 and set(own) <= set(tags))
     }
-    if not odd:
-        return ""
-    word, entry = next(iter(odd.items()))
-    return (
-        f"tag_dictionary gives {len(odd)} words a text with blanks, which is one tag: "
-        f"{word!r} has {entry!r}; for several tags write {entry.split()!r}"
-    )
-
-
-def nearly_equal_tags(tags: Iterable[Any]) -> str:
-    """The warning of tags that are equal but for case and blanks; empty without any."""
+    told = []
+    if odd:
+        words = {w: e for w, e in tag_dictionary.items() if isinstance(e, str) and e in odd}
+        word, entry = next(iter(words.items()))
+        told.append(
+            f"tag_dictionary gives {len(words)} words a text that is read as one tag, but looks "
+            f"like several: {word!r} has {entry!r}; for several tags write {parts[entry]!r}"
+        )
     alike: dict[str, list[Any]] = {}
     for tag in tags:
         if isinstance(tag, str):
             alike.setdefault(tag.strip().casefold(), []).append(tag)
     some = [repr(tag) for same in alike.values() if len(same) > 1 for tag in same]
-    if not some:
-        return ""
-    return f"tags of tag_dictionary differ by case or blanks alone: {', '.join(some[:10])}"
+    if some:
+        names = ", ".join(some[:10])
+        told.append(f"tags of tag_dictionary differ by case or blanks alone: {names}")
+    return told
 
 
 def in_form_of(
@@ -187,15 +197,13 @@ def check_unknown_tags(unknown_tags: Any) -> list[Any]:
 
 def _can_be_shared(weights: Collection[Any]) -> bool:
     """Whether weights are finite numbers, none negative and not all zero."""
+    if not all(isinstance(weight, Real) for weight in weights):
+        return False
     try:
-        numbers = [float(weight) for weight in weights if isinstance(weight, Real)]
+        numbers = list(map(float, weights))
     except OverflowError:
         return False
-    return (
-        len(numbers) == len(weights)
-        and all(number >= 0 for number in numbers)
-        and 0 < sum(numbers) < math.inf
-    )
+    return min(numbers, default=0.0) >= 0 and 0 < sum(numbers) < math.inf
 
 
 class Coverage(NamedTuple):

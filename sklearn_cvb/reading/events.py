@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_cvb.reading.corpus import is_missing, names_of_columns
+from sklearn_cvb.reading.corpus import as_list, is_missing, names_of_columns
 
 # Of fewer rows, columns of mixed symbols may be of one kind each by chance.
 _FEW_ROWS = 4
@@ -39,20 +39,31 @@ def cautions_of_events(X: Any, what: str) -> tuple[str, ...]:
         told = ", ".join(f"{name!r} of {min(own)}" for name, own in list(kinds.items())[:5])
         raise TypeError(
             f"X has columns of several kinds ({told}): its rows are events, not sequences of "
-            f"{what}. {_cure(X, columns)}{_ONE[what]}; if its rows are sequences, leave out the "
-            "columns that are none of their steps"
+            f"{what}. {_cure(X, columns, what)}{_ONE[what]}; if its rows are sequences, leave out "
+            "the columns that are none of their steps"
         )
     n_rows, width = shape
     if what == "numbers" or not 1 < width <= _HANDFUL or n_rows < _ROWS_FOR_EACH * width:
         return ()
-    own = [set(filterfalse(is_missing, set(_values_of(one)))) for one in columns.values()]
+    own = [set(filterfalse(is_missing, set(as_list(one) or ()))) for one in columns.values()]
     if not all(own) or len(set().union(*own)) < sum(map(len, own)):
         return ()
     return (
         f"each of the {n_rows} rows of X is read as a sequence of {width} symbols, and no symbol "
-        f"is in two columns: are they events? {_cure(X, columns)}; to say that rows are sequences "
-        "pass lists of what is in them, numpy.asarray(X).tolist()",
+        f"is in two columns: are they events? {_cure(X, columns, what)}; to say that rows are "
+        "sequences pass lists of what is in them, numpy.asarray(X).tolist()",
     )
+
+
+def refuse_bare_frame(X: Any, names: list[Any] | None) -> None:
+    """Raise ValueError where X is itself a frame with all of the columns that sequences have."""
+    own = names_of_columns(X) if hasattr(X, "columns") and hasattr(X, "shape") else []
+    if names and len(names) > 1 and set(names) <= set(own):
+        by = ", ".join(repr(name) for name in own if name not in names) or "..."
+        raise ValueError(
+            f"X is a frame with the columns of a sequence, {names[:5]!r}: pass [X] if its rows are "
+            f"one, else sklearn_cvb.split_by(X, by={by}, columns=...)"
+        )
 
 
 def columns_of(X: Any) -> dict[Any, Any]:
@@ -68,11 +79,6 @@ def columns_of(X: Any) -> dict[Any, Any]:
     return dict(enumerate(np.asarray(X).T))
 
 
-def _values_of(column: Any) -> list[Any]:
-    found: list[Any] = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
-    return found
-
-
 def _kinds_of(column: Any) -> set[str]:
     """The kinds of the values that are there."""
     dtype = column.dtype
@@ -80,7 +86,7 @@ def _kinds_of(column: Any) -> set[str]:
     if dtype.kind in "biuf" if isinstance(dtype, np.dtype) else dtype.is_numeric():
         is_there = isinstance(column, np.ndarray) or column.null_count() < len(column)
         return {"numbers"} if is_there else set()
-    values = _values_of(column)
+    values = as_list(column) or []
     return {
         next((kind for kind, types in _KINDS.items() if issubclass(own, types)), own.__name__)
         for own in set(map(type, values))
@@ -88,15 +94,26 @@ def _kinds_of(column: Any) -> set[str]:
     }
 
 
-def _cure(X: Any, columns: Mapping[Any, Any]) -> str:
-    """How sequences are cut from events: which column may tell them apart, and which symbols."""
+def _cure(X: Any, columns: Mapping[Any, Any], what: str) -> str:
+    """How sequences of `what` are cut from events: which column tells them apart, which is which.
+
+    Numbers that are measured do not tell them apart, if anything else may.
+    """
     kinds = {name: _kinds_of(own) for name, own in columns.items()}
     named = [name for name, own in kinds.items() if own not in ({"times"}, set())]
-    symbols = next((name for name in reversed(named) if kinds[name] == {"text"}), named[-1])
-    values = {name: _values_of(columns[name]) for name in named if name != symbols}
-    by = next((name for name, own in values.items() if 2 * len(set(own)) <= len(own)), None)
-    what: Any = symbols
-    if by is None:
-        by, what = symbols, list(values) or [name for name in columns if name != symbols]
+    n_different = {name: len(set(as_list(columns[name]) or ())) for name in named}
+    taken: Any = next((name for name in reversed(named) if kinds[name] == {"text"}), named[-1])
+    few = (name for name in named if name != taken and 2 * n_different[name] <= len(X))
+    by = next(few, None)
+    if what == "numbers":
+        others = [name for name in named if kinds[name] != {"numbers"}]
+        by = min(others or named, key=n_different.__getitem__)
+        taken = [name for name in named if name not in (by, *others)]
+    if by is None or taken == []:
+        by = taken if by is None else by
+        taken = [name for name in named if name != by] or [name for name in columns if name != by]
+    times = [name for name, own in kinds.items() if own == {"times"} and taken != [name]]
+    time = f", time={times[0]!r}" if len(times) == 1 else ""
     frame = "X" if hasattr(X, "columns") else "pandas.DataFrame(X)"
-    return f"Cut them into sequences, as sklearn_cvb.split_by({frame}, by={by!r}, columns={what!r})"
+    cut = f"sklearn_cvb.split_by({frame}, by={by!r}, columns={taken!r}{time})"
+    return f"Cut them into sequences, as {cut}"

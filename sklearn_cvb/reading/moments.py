@@ -1,4 +1,5 @@
-"""Moments of the columns of training data, from which priors of emissions are made.
+"""Moments of the columns of training data (counts, means, deviations, extremes), from which priors
+of emissions are made; blocks of steps are merged.
 
 They are those of blocks of steps, merged one after the other (Chan, Golub and LeVeque 1983), so
 that a table in memory and the same one on disk have the same to the last bit.
@@ -25,7 +26,7 @@ class Moments(NamedTuple):
     least: np.ndarray
     largest: np.ndarray
     widest: np.ndarray  # the largest absolute value
-    farthest: np.ndarray  # and the step that has it
+    step_of_widest: np.ndarray  # and the step that has it
 
     def of(self, columns: np.ndarray) -> "Moments":
         """Those of some columns."""
@@ -72,8 +73,10 @@ def _of_block(table: np.ndarray, first: int) -> Moments:
         np.where(observed, table, -np.inf).max(axis=0),
     )
     least, largest = (np.where(n_observed > 0, end, 0.0) for end in ends)
-    farthest = first + sizes.argmax(axis=0)
-    return Moments(n_observed, centre * unit, deviation * unit, least, largest, widest, farthest)
+    step_of_widest = first + sizes.argmax(axis=0)
+    return Moments(
+        n_observed, centre * unit, deviation * unit, least, largest, widest, step_of_widest
+    )
 
 
 def merged(one: Moments, other: Moments) -> Moments:
@@ -93,8 +96,8 @@ def merged(one: Moments, other: Moments) -> Moments:
         for pick, pair in zip((np.minimum, np.maximum), ends, strict=True)
     )
     widest = np.maximum(one.widest, other.widest)
-    farthest = np.where(other.widest > one.widest, other.farthest, one.farthest)
-    return Moments(n_observed, means, deviations, least, largest, widest, farthest)
+    step_of_widest = np.where(other.widest > one.widest, other.step_of_widest, one.step_of_widest)
+    return Moments(n_observed, means, deviations, least, largest, widest, step_of_widest)
 
 
 def _not_zero(sizes: np.ndarray) -> np.ndarray:

@@ -6,10 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.reading.corpus import refuse_lazy, short_repr
+from sklearn_cvb.reading.corpus import (
+    as_list,
+    refuse_lazy,
+    short_repr,
+    unique_names_of_columns,
+)
+
+_NOTHING = np.empty(0)
 
 
-class FrameSequences(list[Any]):
+class FrameSequences(tuple[Any, ...]):
     """Sequences that were cut from a frame, which know of which of its rows they are.
 
     Attributes
@@ -20,9 +27,8 @@ class FrameSequences(list[Any]):
         Numbers of the rows of the frame that each sequence is made of, in its order.
     """
 
-    def __init__(self, sequences: Iterable[Any], rows: Mapping[Any, np.ndarray]) -> None:
-        super().__init__(sequences)
-        self.names, self.rows = list(rows), list(rows.values())
+    names: list[Any]
+    rows: list[np.ndarray]
 
     def to_rows(self, values: Sequence[Any]) -> np.ndarray:
         """Values of steps, as `predict` or `predict_proba` give them, in the order of the frame.
@@ -42,14 +48,12 @@ class FrameSequences(list[Any]):
                 f"values must be one array for each of the {len(lengths)} sequences, as long as it "
                 f"is, such as predict gives: got {short_repr(values)}"
             )
-        flat = np.concatenate(found)
-        in_order = np.empty_like(flat)
-        in_order[np.concatenate(self.rows)] = flat
-        return in_order
+        # Rows are numbers from 0, each once.
+        return np.concatenate(found)[np.argsort(np.concatenate(self.rows))] if found else _NOTHING
 
 
 def split_by(frame: Any, by: Any, columns: Any = None, *, time: Any = None) -> FrameSequences:
-    """Cut a long frame into a list of sequences, one for each value of a column.
+    """Cut a long frame into sequences, one for each value of a column.
 
     Parameters
     ----------
@@ -65,17 +69,17 @@ def split_by(frame: Any, by: Any, columns: Any = None, *, time: Any = None) -> F
 
     Returns
     -------
-    list
-        The sequences in order of appearance, with the names of their columns and, of pandas, the
-        index of their rows. It has `names`, what each sequence is of, and `to_rows`, which puts
-        predictions in the order of the frame's rows.
+    FrameSequences
+        A tuple of the sequences in order of appearance, with the names of their columns and, of
+        pandas, the index of their rows. It has `names`, what each sequence is of, and `to_rows`,
+        which puts predictions in the order of the frame's rows; parts of it have neither.
 
     Raises
     ------
     ValueError
-        If the frame lacks a column, or a row has no value in `by` or `time`.
+        If the frame lacks a column or has one twice, or a row has no value in `by` or `time`.
     TypeError
-        If `frame` is none, or its rows have not been computed.
+        If `frame` is none, or its rows have not been computed; if `by` holds values.
 
     Examples
     --------
@@ -93,35 +97,47 @@ def split_by(frame: Any, by: Any, columns: Any = None, *, time: Any = None) -> F
     import narwhals.stable.v2 as narwhals
 
     refuse_lazy(frame, "frame")
-    table: Any = narwhals.from_native(frame, eager_only=True, pass_through=True)
-    if not isinstance(table, narwhals.DataFrame):
-        raise TypeError(f"frame is {short_repr(frame)}: pass a frame of pandas, polars or pyarrow")
-    keys = list(by) if isinstance(by, list | tuple) else [by]
+    if hasattr(by, "__array__"):
+        raise TypeError(
+            f"by is {short_repr(by)}: it names a column, or a list of them; values become one with "
+            "frame.assign(by=...)"
+        )
+    names = unique_names_of_columns(frame, "frame") if hasattr(frame, "columns") else []
+    try:
+        table: Any = narwhals.from_native(frame, eager_only=True)
+    except TypeError:
+        what = f"frame is {short_repr(frame)}: pass a frame of pandas, polars or pyarrow"
+        raise TypeError(what) from None
+    taken, several = as_list(columns), as_list(by)
+    keys = [by] if several is None else several
     if not keys:
         raise ValueError("by names no column: which one says what sequence a row is of?")
     ordering = keys if time is None else [*keys, time]
-    names: Any = columns
     if columns is None:
-        names = [name for name in table.columns if name not in ordering]
-    taken = names if isinstance(names, list | tuple) else [names]
-    for name in [*ordering, *taken]:
-        if name not in table.columns:
+        taken = [name for name in names if name not in ordering]
+    for name in [*ordering, *([columns] if taken is None else taken)]:
+        if name not in names:
             index = " (an index is none: frame.reset_index())" * hasattr(frame, "reset_index")
-            raise ValueError(f"frame has columns {table.columns!r}, and none is {name!r}{index}")
-    values = {name: _known(table, name) for name in ordering}
-    several = zip(*(values[name] for name in keys), strict=True)
-    found = _rows_of(several if isinstance(by, list | tuple) else values[by])
+            raise ValueError(f"frame has columns {names!r}, and none is {name!r}{index}")
+    values = [_known(table, name) for name in keys]
+    rows = _rows_of(values[0] if several is None else zip(*values, strict=True))
     if time is not None:
-        at = values[time].__getitem__
-        found = {key: np.array(sorted(own, key=at)) for key, own in found.items()}
-    cut = table[:, list(taken)] if taken is names else table.get_column(names)
-    if not found:
-        return FrameSequences((), found)
+        place = np.argsort(_in_order(table, time))
+        rows = {key: own[np.argsort(place[own])] for key, own in rows.items()}
     # Rows are taken once, and then cut: to take those of each sequence costs two times as much.
-    taken_once = cut[np.concatenate(list(found.values()))]
-    ends = np.cumsum([len(own) for own in found.values()]).tolist()
-    pieces = (taken_once[begin:end] for begin, end in pairwise([0, *ends]))
-    return FrameSequences((piece.to_native() for piece in pieces), found)
+    in_turn = table[np.concatenate([_NOTHING, *rows.values()]).astype(int)]
+    # By place, for a name may be a number.
+    places = [names.index(name) for name in taken or ()]
+    cut = in_turn.get_column(columns) if taken is None else in_turn[:, places]
+    ends = np.cumsum([0, *map(len, rows.values())]).tolist()
+    return _cut((cut[begin:end].to_native() for begin, end in pairwise(ends)), rows)
+
+
+def _cut(sequences: Iterable[Any], rows: Mapping[Any, np.ndarray]) -> FrameSequences:
+    """Sequences that know their names and rows."""
+    found = FrameSequences(sequences)
+    found.names, found.rows = list(rows), list(rows.values())
+    return found
 
 
 def _rows_of(keys: Iterable[Any]) -> dict[Any, np.ndarray]:
@@ -144,11 +160,26 @@ def _known(table: Any, name: Any) -> list[Any]:
             f"column {name!r} has no value in {len(missing)} rows (first in row {missing[0]}): "
             "leave these rows out"
         )
-    values: list[Any] = column.to_list()
-    return values
+    # Python's own times have no nanoseconds, as those of polars may.
+    is_finer = column.implementation.is_polars() and getattr(column.dtype, "time_unit", "") == "ns"
+    return list(column.to_numpy()) if is_finer else as_list(column) or []
 
 
-def split_panel(panel: Any) -> list[Any]:
+def _in_order(table: Any, name: Any) -> np.ndarray:
+    """Numbers of the rows in the order of a column: of categories that have one it is theirs."""
+    import narwhals.stable.v2 as narwhals
+
+    _known(table, name)
+    column = table.get_column(name)
+    # Arrow sorts them by their text.
+    if getattr(getattr(column.to_native(), "type", None), "ordered", False):
+        column = narwhals.from_native(column.to_native().to_pandas(), series_only=True)
+    numbered = column.alias("time").to_frame().with_row_index("row")
+    found: np.ndarray = numbered.sort("time", "row").get_column("row").to_numpy()
+    return found
+
+
+def split_panel(panel: Any) -> Sequence[Any]:
     """Cut a panel of series, as sktime and aeon hold them, into a list of sequences.
 
     Parameters
@@ -161,10 +192,9 @@ def split_panel(panel: Any) -> list[Any]:
 
     Returns
     -------
-    list of ndarray or DataFrame
+    list of ndarray, or FrameSequences
         One sequence for each series, in the order of the panel: an array of shape (n_timepoints,
-        n_channels), or the frame of its rows with time as index. Of a frame the list has what that
-        of `split_by` has.
+        n_channels), or of a frame that of its rows with time as index, as `split_by` gives them.
 
     Raises
     ------
@@ -180,13 +210,12 @@ def split_panel(panel: Any) -> list[Any]:
     >>> [series.shape for series in split_panel(panel)]
     [(2, 3), (1, 3)]
     """
+    refuse_lazy(panel, "panel")
     index: Any = getattr(panel, "index", None)
     if getattr(index, "nlevels", 1) > 1:
-        rows, series = (
-            _rows_of(index.droplevel(-1)),
-            panel.droplevel(list(range(index.nlevels - 1))),
-        )
-        return FrameSequences((series.iloc[own] for own in rows.values()), rows)
+        rows = _rows_of(index.droplevel(-1))
+        frame = panel.droplevel(list(range(index.nlevels - 1)))
+        return _cut((frame.iloc[own] for own in rows.values()), rows)
     series = list(panel) if isinstance(panel, list | np.ndarray) else []
     if not series or any(np.ndim(one) != 2 for one in series):
         raise ValueError(

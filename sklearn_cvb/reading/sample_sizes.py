@@ -1,4 +1,6 @@
-"""Sizes of samples to be drawn: memory and time that they take, and draws up to a length."""
+"""Memory and time that samples or sentences take, checked before; samples drawn anew while too
+long.
+"""
 
 import os
 from collections.abc import Callable

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.reading.corpus import object_array
+
 _HOLDERS = (dict, list, tuple, np.ndarray)
 
 
@@ -97,10 +99,7 @@ def _with_items(value: Any, change: Callable[[Any], Any]) -> Any:
     if all(map(is_, changed, items)):
         return value
     if isinstance(value, np.ndarray):
-        array = np.empty(value.size, dtype=object)
-        for i, item in enumerate(changed):
-            array[i] = item
-        return array.reshape(value.shape)
+        return object_array(changed).reshape(value.shape)
     if isinstance(value, dict):
         found = value.copy()
         dict.update(found, zip(value, changed, strict=True))

@@ -432,10 +432,12 @@ def _with_codes(sample: Any, name: str, of: Categories, names: list[Any] | None)
     """Values with codes in the place of labels; what is missing stays so."""
     table = as_objects(sample, name)
     for column, labels in of.items():
-        place_in = place_of_column(column, names)
-        # Who gives other columns is told when all are known.
-        if place_in >= table.shape[1] or (names is not None and len(names) != table.shape[1]):
-            continue
+        place_in, width = place_of_column(column, names), table.shape[1]
+        if place_in >= width or (names is not None and len(names) != width):
+            known = f"column {place_in} of others holds text"
+            known = known if names is None else f"others {names!r}"
+            one = "; where X is one sequence, pass [X]" * (np.ndim(sample) == 1)
+            raise ValueError(f"{name} has {width} column{'s' * (width > 1)}, but {known}{one}")
         codes = {label: code for code, label in enumerate(labels)}
         table[:, place_in] = [
             value if is_missing(value) else _code(value, codes, labels, name, column)

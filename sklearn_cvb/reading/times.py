@@ -27,21 +27,22 @@ _WITHOUT = (list, tuple, np.ndarray)
 _EPOCH, _NONE = np.datetime64(0, "s"), np.empty(0, "M8[us]")
 
 
-def cautions_of_times(X: Any) -> list[str]:
+def cautions_of_times(X: Any, *, of_events: bool = False) -> list[str]:
     """What is to be said of sequences whose times are not those of steps one after the other.
 
-    Of some sequences among others it has been said.
+    Events may be at the same time, and as far apart as they like. Of some sequences among others it
+    has been said.
     """
     if not isinstance(X, list | tuple) or isinstance(X, SamplesOfKnownColumns):
         return []
+    samples = [(i, own) for i, own in enumerate(X) if type(own) not in _WITHOUT]
     # Frames have the same columns: the first tells which have times.
-    frame = next((sample for sample in X if hasattr(sample, "columns")), None)
+    frame = next((sample for _, sample in samples if hasattr(sample, "columns")), None)
     columns = {} if frame is None else columns_of(frame)
     # Columns without a type of narwhals' have none of times.
     names = [name for name, own in columns.items() if getattr(own.dtype, "is_temporal", bool)()]
-    samples = ((i, own) for i, own in enumerate(X) if type(own) not in _WITHOUT)
     times = {i: own for i, sample in samples if len(own := _times_of(sample, names)) > 1}
-    for fault in (_repeat, _fall, _hole):
+    for fault in (_fall,) if of_events else (_repeat, _fall, _hole):
         told = {i: what for i, own in times.items() if (what := fault(own))}
         if told:
             first = next(iter(told))

@@ -1,6 +1,7 @@
 """Trees as users have them, of nltk: how deep they may be, and the spans of their nodes."""
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 # Functions that call themselves for each level of a tree have fewer frames of it.
@@ -19,6 +20,16 @@ def refuse_deep_tree(tree: Any, name: str) -> None:
             "nodes with a single child, leave it out, or raise the limit with "
             "sys.setrecursionlimit"
         )
+
+
+def refuse_other_leaves(leaves: list[Any], words: Sequence[Any], i: int, hint: str = "") -> None:
+    """Raise ValueError where the leaves of the tree ``y[i]`` are not the words of the sentence."""
+    n, m = len(words), len(leaves)
+    if n != m:
+        raise ValueError(f"sentence {i} has {n} tokens but y[{i}] has {m} leaves{hint}")
+    for leaf, word in zip(leaves, words, strict=True):
+        if leaf != word and str(leaf) != str(word):
+            raise ValueError(f"y[{i}] has the leaf {leaf!r} where sentence {i} has {word!r}")
 
 
 def spans_of(tree: Any) -> list[tuple[Any, ...]]:

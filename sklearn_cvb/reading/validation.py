@@ -1,6 +1,6 @@
 """Checks of arguments, and constraints and types of parameters.
 
-This file and `estimators.methods` alone import scikit-learn's private modules.
+This file, `estimators.methods` and `scikit_learn` alone import scikit-learn's private modules.
 """
 
 import os

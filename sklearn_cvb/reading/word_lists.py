@@ -5,22 +5,25 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 from sklearn_cvb.messages import warn
 from sklearn_cvb.reading.corpus import (
     as_list,
     is_missing,
-    names_of_columns,
+    refuse_lazy,
     short_repr,
     sorted_types,
+    unique_names_of_columns,
 )
 from sklearn_cvb.reading.dictionary import tags_of
 from sklearn_cvb.reading.text_files import text_lines
 from sklearn_cvb.reading.validation import HasMethods
 
 # What a word list may be, as a parameter.
-WORD_LISTS = (dict, str, os.PathLike, HasMethods(["items"]), HasMethods(["__dataframe__"]))
+_METHODS = ("items", "__dataframe__", "collect")
+WORD_LISTS = (dict, str, os.PathLike, *(HasMethods([name]) for name in _METHODS))
 
 # What columns of words and of tags are usually called.
 _WORDS = ("word", "words", "form", "token", "wordform", "lemma", "wort", "ortho", "orth", "surface")
@@ -34,11 +37,32 @@ _SAY_WHICH = 'say which are the words and their tags, as columns=("form", "pos")
 # What may stand between the columns of a file.
 _MARKS = {"\t": "a tab", ";": "a semicolon", ",": "a comma"}
 
+# Other formats by what is in their first lines, and the way in.
+_TAGGED = "({path}), and then tag_dictionary_from(corpus.data, corpus.target)"
+_OTHER_FORMATS = {
+    r"\A(#.*\n)*1(-\d+)?\t\S[^\t]*(\t[^\t]*){6}": f"CoNLL-U: corpus = read_conllu{_TAGGED}",
+    r"\A\S+/\S+( \S+/\S+)+$": f"tagged text: corpus = read_word_tag{_TAGGED}",
+    r"\A(SET \S+|\d+)\s*$": "a dictionary of hunspell, whose flags say which endings words take, "
+    "and no tags: make a table of words and tags of what unmunch writes",
+    r"\A<[?!\w][^\t]*>$": "XML: a dictionary of Apertium is first written out by lt-expand",
+    r"\A[^\t]+:[^\t]*<\w+>": "what lt-expand writes of Apertium's; words and tags are made of it "
+    "by sed -E 's/:([<>]:)?[^<]*<([^>]*)>.*/\\t\\2/'",
+    r'\A\s*[\[{]\s*[\[{"]': "JSON: pass pandas.read_json({path}, lines=True), and names of columns",
+}
+_EMPTY = "have no word, or no tag"
+_NUMBERS = (
+    "have a number and no tag, as lists of how often words occur do (where numbers are tags, "
+    "read_dictionary(..., columns=(0, 1)))"
+)
+_NUMBER = re.compile(r"[+-]?\d[\d., ]*%?")
+
 # These stand between tags, but for features such as ``Case=Nom|Number=Sing``.
 _BETWEEN_TAGS = re.compile(r"\s*[,|]\s*|\s*;\s+|\s+/\s+")
 # So do these, where each part is a tag elsewhere: not in UniMorph's ``V;IND;PRS``. Capitals are
 # codes, which hold no blank.
 _BETWEEN_KNOWN, _BLANK = re.compile(r"\s*[;/]\s*|\s+"), re.compile(r"\s+")
+# Whether these do, who wrote the list must say: ``NOUN+VERB``, ``NOUN:3``.
+_JOINED = re.compile(r"(?<=\w)([+&](?=\w)|:(?=\d+$))")
 # A name such as "proper noun" comes at least so often.
 _OFTEN = 3
 # Among so many lines a first one with a tag of its own may be a header.
@@ -115,6 +139,7 @@ def read_dictionary(
     given = [] if columns is None or isinstance(columns, str) else as_list(columns) or []
     if columns is not None and len(set(map(str, given))) != 2:
         raise ValueError(f"columns are two, of words and of tags, got {short_repr(columns)}")
+    refuse_lazy(source, "source")
     name = "the list"
     if hasattr(source, "columns"):
         rows = _rows_of_frame(source, columns)
@@ -124,10 +149,12 @@ def read_dictionary(
         name, rows = str(source), _rows_of_file(source, columns)
     else:
         raise TypeError(f"source is {short_repr(source)}: pass a path, a table or a Series")
-    wrong = [row for row in rows if _is_nothing(row.word) or _is_nothing(row.tags)]
+    wrong, what = [row for row in rows if _is_nothing(row.word) or _is_nothing(row.tags)], _EMPTY
+    if not wrong and columns is None:
+        wrong, what = [row for row in rows if _is_number(row.tags)], _NUMBERS
+        wrong *= 2 * len(wrong) > len(rows)
     if wrong:
-        cells = [(number, (word, tags)) for number, word, tags in wrong]
-        raise _wrong_rows(name, cells, len(rows), "have no word, or no tag")
+        raise _wrong_rows(name, [(row.number, row[1:]) for row in wrong], len(rows), what)
     texts = Counter(row.tags for row in rows if isinstance(row.tags, str))
     if any(isinstance(row.tags, Mapping) for row in rows):
         return {word: tags for _, word, tags in rows}  # how often each tag was seen
@@ -155,6 +182,13 @@ def _is_nothing(value: Any) -> bool:
     return not value.strip() if isinstance(value, str) else is_missing(value)
 
 
+def _is_number(value: Any) -> bool:
+    """Whether a cell holds a number, which may be text."""
+    if isinstance(value, str):
+        return _NUMBER.fullmatch(value.strip()) is not None
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _wrong_rows(name: str, rows: Sequence[tuple[int, Any]], n: int, what: str) -> ValueError:
     """What is wrong with some of n rows."""
     shown = ", ".join(f"{number}: {short_repr(cells)}" for number, cells in rows[:5])
@@ -163,26 +197,64 @@ def _wrong_rows(name: str, rows: Sequence[tuple[int, Any]], n: int, what: str) -
 
 def _rows_of_frame(frame: Any, columns: Sequence[Any] | None) -> list[_Row]:
     """The words and tags of a table."""
-    names = names_of_columns(frame)
-    if len(set(names)) < len(names):
-        raise ValueError(f"the table has two columns of the same name: {short_repr(names)}")
-    places = _places(names, len(names), columns)
-    if places is None:
-        raise ValueError(f"the table has the columns {short_repr(names)}: {_SAY_WHICH}")
-    words, tags = (as_list(frame[names[place]]) or [] for place in places)
-    return [_Row(*row) for row in zip(range(1, len(words) + 1), words, tags, strict=True)]
+    names = unique_names_of_columns(frame, "the table")
+    what = f"the table has the columns {short_repr(names)}"
+    head = tuple(names[place] for place in _places(names, len(names), columns, what))
+    cells = zip(*(as_list(frame[name]) or [] for name in head), strict=True)
+    # Of tables that were joined each may have its own header.
+    return [_Row(number, *row) for number, row in enumerate(cells, 1) if row != head]
 
 
 def _rows_of_file(path: Any, columns: Sequence[Any] | None) -> list[_Row]:
     """The words and tags of a text file."""
     lines = [(number, line.strip("\r\n")) for number, line in text_lines(path) if line.strip()]
-    if not lines:
+    fields = _fields_of(str(path), lines, columns is not None)
+    if not fields:
         return []
-    mark = _mark_of([line for _, line in lines])
+    first = fields[0][1]
+    width = max(len(first), Counter(len(cells) for _, cells in fields).most_common(1)[0][0])
+    asked = columns and [_plain_name(column) for column in columns]
+    names = list(map(_plain_name, first))
+    if asked and set(asked) <= set(_UNIMORPH) - set(names):
+        features = [cells[2] for _, cells in fields if len(cells) in (3, 4)]
+        if 2 * sum(";" in own or own.isupper() for own in features) > len(fields):
+            asked = [_UNIMORPH.index(column) for column in asked]
+    places = _places(names, width, asked, f"{path} has {width} fields a line, such as {first!r}")
+    more = [(number, cells) for number, cells in fields if len(cells) > width]
+    if more and columns is None:
+        raise _wrong_rows(str(path), more, len(fields), f"have more than {width} fields")
+    heads = {names[place] for place in places if place < len(names)} & {*_WORDS, *_TAGS}
+    is_header = len(heads) == 2 or bool(asked and set(asked) & set(names))
+    rows = [
+        _Row(number, *(cells[place] if place < len(cells) else "" for place in places))
+        for number, cells in fields
+        # Of files that were joined each may have its own.
+        if not is_header or list(map(_plain_name, cells)) != names
+    ]
+    once = [tag for tag, n in Counter(row.tags for row in rows).items() if n == 1]
+    if not is_header and (heads or (len(rows) >= _MANY and once == [rows[0].tags])):
+        head = tuple(first[place] for place in places)
+        warn([f"{path}: is the first line, {head!r}, a header? Then name it, columns={head!r}"])
+    return rows
+
+
+def _fields_of(
+    name: str, lines: Sequence[tuple[int, str]], is_said: bool
+) -> list[tuple[int, list[str]]]:
+    """The fields of numbered lines; without those that are empty at the end of a line.
+
+    A tab stands between them, or what comes first in most lines of the others.
+    """
+    firsts = Counter(
+        "\t" if "\t" in line else (re.search("[;,]", line) or "\t")[0] for _, line in lines
+    )
+    mark = max(firsts, key=firsts.__getitem__, default="\t")
     without = [(number, line.strip()) for number, line in lines if mark not in line]
+    if without or not is_said:
+        _refuse_other_formats(name, lines)
     if without:
         what = f"are not a word, {_MARKS[mark]}, and its tags"
-        raise _wrong_rows(str(path), without, len(lines), what)
+        raise _wrong_rows(name, without, len(lines), what)
     # Among tabs a quote alone is a word, unless all that are there stand around cells.
     cells_of_tabs = [cell for _, line in lines for cell in line.split("\t") if cell[:1] == '"']
     is_quoted = mark != "\t" or all(len(c) > 2 and c[-1] == '"' for c in cells_of_tabs)
@@ -195,32 +267,15 @@ def _rows_of_file(path: Any, columns: Sequence[Any] | None) -> list[_Row]:
     for _, cells in fields:
         while len(cells) > 2 and not cells[-1]:
             cells.pop()
-    first = fields[0][1]
-    width = max(len(first), Counter(len(cells) for _, cells in fields).most_common(1)[0][0])
-    asked = columns and [_plain_name(column) for column in columns]
-    names = list(map(_plain_name, first))
-    if asked and set(asked) <= set(_UNIMORPH) and not set(asked) & set(names):
-        features = [cells[2] for _, cells in fields if len(cells) in (3, 4)]
-        if 2 * len(features) > len(fields) and 2 * sum(map(_is_bundle, features)) > len(features):
-            asked = [_UNIMORPH.index(column) for column in asked]
-    places = _places(names, width, asked)
-    if places is None:
-        raise ValueError(f"{path} has {width} fields a line, such as {first!r}: {_SAY_WHICH}")
-    more = [(number, cells) for number, cells in fields if len(cells) > width]
-    if more and columns is None:
-        what = f"have more than {width} fields"
-        raise _wrong_rows(str(path), more, len(fields), what)
-    heads = {names[place] for place in places if place < len(names)} & {*_WORDS, *_TAGS}
-    is_header = len(heads) == 2 or bool(asked and set(asked) & set(names))
-    rows = [
-        _Row(number, *(cells[place] if place < len(cells) else "" for place in places))
-        for number, cells in fields[is_header:]
-    ]
-    once = [tag for tag, n in Counter(row.tags for row in rows).items() if n == 1]
-    if not is_header and (heads or (len(rows) >= _MANY and once == [rows[0].tags])):
-        head = tuple(first[place] for place in places)
-        warn([f"{path}: is the first line, {head!r}, a header? Then name it, columns={head!r}"])
-    return rows
+    return fields
+
+
+def _refuse_other_formats(name: str, lines: Sequence[tuple[int, str]]) -> None:
+    """Raise where the first lines of a file are of a format that has another way in."""
+    text = "\n".join(line for _, line in lines[:50])
+    for pattern, way in _OTHER_FORMATS.items():
+        if re.search(pattern, text, re.MULTILINE):
+            raise ValueError(f"{name} looks like {way.replace('{path}', repr(name))}")
 
 
 def _plain_name(column: Any) -> Any:
@@ -228,40 +283,25 @@ def _plain_name(column: Any) -> Any:
     return re.sub(r"[\W_]", "", column.casefold()) if isinstance(column, str) else column
 
 
-def _is_bundle(features: str) -> bool:
-    """Whether a field looks like UniMorph's: ``V;IND;PRS``, or ``ADV``."""
-    return ";" in features or features.isupper()
-
-
-def _mark_of(lines: Sequence[str]) -> str:
-    """What stands between the columns: a tab, or what comes first in most lines of the others."""
-    if 2 * sum("\t" in line for line in lines) > len(lines):
-        return "\t"
-    firsts = Counter(found[0] for line in lines if (found := re.search("[;,]", line)))
-    mark, n = firsts.most_common(1)[0] if firsts else ("\t", 0)
-    return mark if 2 * n > len(lines) else "\t"
-
-
 def _places(
-    names: Sequence[Any], width: int, columns: Sequence[Any] | None
-) -> tuple[int, int] | None:
-    """Where words and tags are; None where nothing tells. A file's names are those of a header."""
+    names: Sequence[Any], width: int, columns: Sequence[Any] | None, what: str
+) -> tuple[int, int]:
+    """Where words and tags are; ValueError where nothing tells. A file's names are its first line.
+
+    One usual name tells the other of two columns, where it is in its place.
+    """
+    texts = [_plain_name(str(name)) for name in names]
+    found = [[i for i, text in enumerate(texts) if text in usual] for usual in (_WORDS, _TAGS)]
     if columns is not None:
         found = [
-            names.index(column) if column in names else column
-            for column in columns
-            if column in names or (isinstance(column, int) and -1 < column < width)
+            [names.index(name)] if name in names else [name] * (name in range(width))
+            for name in columns
         ]
-        return (found[0], found[1]) if len(found) == 2 else None
-    texts = [_plain_name(str(name)) for name in names]
-    of_words, of_tags = (
-        [i for i, text in enumerate(texts) if text in usual] for usual in (_WORDS, _TAGS)
-    )
-    if len(of_words) == len(of_tags) == 1:
-        return of_words[0], of_tags[0]
-    # One name that is known tells the other, where it is in its place.
-    is_odd = of_words not in ([], [0]) or of_tags not in ([], [1])
-    return None if width != 2 or is_odd else (0, 1)
+    elif width == 2 and [] in found and found[0] in ([], [0]) and found[1] in ([], [1]):
+        found = [[0], [1]]
+    if list(map(len, found)) != [1, 1]:
+        raise ValueError(f"{what}: {_SAY_WHICH}")
+    return found[0][0], found[1][0]
 
 
 def _tags_in(name: str, texts: Counter[str]) -> dict[str, tuple[str, ...]]:
@@ -272,7 +312,7 @@ def _tags_in(name: str, texts: Counter[str]) -> dict[str, tuple[str, ...]]:
         uses.update(dict.fromkeys(pieces[text], times))
     alone = {piece for piece in uses if not _BETWEEN_KNOWN.search(piece)}
     parts: dict[str, tuple[str, ...]] = {}
-    unclear = []
+    unclear: dict[str, str] = {}
     for piece, times in uses.items():
         some, codes = _parts(piece, _BETWEEN_KNOWN), _parts(piece, _BLANK)
         is_code = piece.isupper() and ";" not in piece
@@ -282,11 +322,17 @@ def _tags_in(name: str, texts: Counter[str]) -> dict[str, tuple[str, ...]]:
         elif is_code and "=" not in piece and len(codes) > 1 and times < _OFTEN:
             parts[piece] = codes
         elif len(codes) > 1 and (is_code or times < _OFTEN):
-            unclear.append(piece)
+            unclear[piece] = " "
+        elif "=" not in piece and (found := _JOINED.search(piece)):
+            unclear[piece] = found[0]
     if unclear:
+        mark = next(iter(unclear.values()))
+        cure = f"separator={mark!r}, or what else stands between tags, such as ',', or "
+        if mark == ":":
+            cure = "how often each tag was seen in a dict, {'duck': {'NOUN': 3, 'VERB': 1}}, or "
         raise ValueError(
-            f"{name}: blanks may be between tags or within one in {len(unclear)} entries, such as "
-            f"{unclear[:5]!r}: say separator=' ', or what else stands between tags, such as ',', "
-            "or '' where each entry is one tag"
+            f"{name}: {'blanks' if mark == ' ' else repr(mark)} may be between tags or within one "
+            f"in {len(unclear)} entries, such as {list(unclear)[:5]!r}: say {cure}separator='' "
+            "where each entry is one tag"
         )
     return {text: tuple(tag for piece in pieces[text] for tag in parts[piece]) for text in texts}

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +28,6 @@ _MEANINGLESS = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError),
     *(ValueError, KeyError, TypeError, AttributeError, OverflowError, IndexError),
 )
-
-
-class SavedFile(NamedTuple):
-    """The contents of a checkpoint file: arrays by name, and metadata from JSON."""
-
-    arrays: dict[str, np.ndarray]
-    metadata: dict[str, Any]
 
 
 def save(
@@ -81,7 +74,9 @@ def save(
         _sync_folder(path.parent)
 
 
-def load(folder: str | os.PathLike[str], name: str = "checkpoint") -> SavedFile:
+def load(
+    folder: str | os.PathLike[str], name: str = "checkpoint"
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """What `save` saved last.
 
     Parameters
@@ -91,7 +86,8 @@ def load(folder: str | os.PathLike[str], name: str = "checkpoint") -> SavedFile:
 
     Returns
     -------
-    SavedFile
+    arrays : dict of ndarray
+    metadata : dict
 
     Raises
     ------
@@ -112,7 +108,7 @@ def load(folder: str | os.PathLike[str], name: str = "checkpoint") -> SavedFile:
             names = header["arrays"]
             if sorted([_FACTS, *(each + _ARRAY for each in names)]) != sorted(archive.namelist()):
                 raise ValueError("it lacks some arrays")
-            return SavedFile({each: _read(archive, each) for each in names}, header["facts"])
+            return {each: _read(archive, each) for each in names}, header["facts"]
     except _OtherVersion as error:
         raise ValueError(str(error)) from None
     except (*_MEANINGLESS, OSError) as error:

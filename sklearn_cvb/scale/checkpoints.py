@@ -19,7 +19,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sklearn_cvb.learning.fingerprints import digest_of, shown
+from sklearn_cvb.learning.fingerprints import digest_of, repr_or_digest
 from sklearn_cvb.learning.learned import FitJob, Reading
 from sklearn_cvb.learning.model import Fit, Record, State, Sweep
 from sklearn_cvb.learning.resuming import FitSaver, SavedRestarts
@@ -115,7 +115,7 @@ class FitCheckpoint(FitSaver):
             cannot be read.
         """
         try:
-            metadata = checkpoint.load(self.folder).metadata
+            _, metadata = checkpoint.load(self.folder)
         except FileNotFoundError:
             return None
         path = checkpoint.path_of(self.folder)
@@ -141,7 +141,7 @@ class FitCheckpoint(FitSaver):
         self._saved |= {index: len(fit.history) for index, fit in enumerate(fits) if fit}
         return SavedRestarts(metadata["generators"], fits)
 
-    def around(self, index: int, sweep: Sweep, record: Record) -> tuple[Sweep, Record]:
+    def wrap_sweeps(self, index: int, sweep: Sweep, record: Record) -> tuple[Sweep, Record]:
         """Sweep and record of a restart that do as these, and save it where it is time to."""
 
         def swept(state: Any) -> tuple[Any, float]:
@@ -195,7 +195,7 @@ class FitCheckpoint(FitSaver):
     def _write(self, index: int, fit: Fit) -> None:
         arrays, tree = pack(fit)
         metadata = {"fit": tree, "owner": self._owner(self._fit_name, index)}
-        checkpoint.save(self.folder, arrays, metadata, _name(self._fit_name, index))
+        checkpoint.save(self.folder, arrays, metadata, _restart_name(self._fit_name, index))
         with self._index_lock:
             if not self._has_index:
                 self._write_index(finished=False)
@@ -238,7 +238,7 @@ class FitCheckpoint(FitSaver):
 
     def _restart(self, fit_name: str, index: int) -> Fit | None:
         """A restart as it was saved; None where none was."""
-        name = _name(fit_name, index)
+        name = _restart_name(fit_name, index)
         path = checkpoint.path_of(self.folder, name)
         try:
             arrays, metadata = checkpoint.load(self.folder, name)
@@ -268,7 +268,7 @@ def open_checkpoint(
 ) -> Iterator[FitCheckpoint]:
     """A checkpoint that is open while a fit runs; no other fit may use its folder meanwhile."""
     saved = FitCheckpoint(job, where, name, identity)
-    with _exclusive(saved.folder):
+    with _lock_folder(saved.folder):
         yield saved
 
 
@@ -280,7 +280,9 @@ def identity_of_fit(
     `whole` identifies all sequences together.
     """
     words = reading.attributes.get("vocabulary_")
-    shown_ones = {name: shown(one) for name, one in parameters.items() if name not in _FREE}
+    shown_ones = {
+        name: repr_or_digest(one) for name, one in parameters.items() if name not in _FREE
+    }
     return {"estimator": kind, "sequences": digest_of((whole, words)), "parameters": shown_ones}
 
 
@@ -321,12 +323,12 @@ def _unreadable(path: Path, why: object) -> ValueError:
     )
 
 
-def _name(fit_name: str, index: int) -> str:
+def _restart_name(fit_name: str, index: int) -> str:
     return f"{fit_name}-restart-{index}"
 
 
 @contextmanager
-def _exclusive(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     """Hold a folder against other fits; the lock goes with the process, however it ends."""
     with checkpoint.errors_with_path(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -88,4 +88,4 @@ class TaggerBeyondMemory(BaseHMMTagger):
             return super()._accuracy(X, y)
         from sklearn_cvb.scale.symbols.stored_sequences import accuracy_on_store
 
-        return accuracy_on_store(self._of_words(), learned_of(self), X, y)
+        return accuracy_on_store(self._tagger_observation(), learned_of(self), X, y)

@@ -40,6 +40,6 @@ class OnWorkers(BaseModel):
     def _over_partitions(self, method: str, X: Any, **settings: Any) -> Any:
         """The values of a method for each partition, computed when asked for."""
         learned_of(self)
-        from sklearn_cvb.scale.dask.fitting import over_partitions
+        from sklearn_cvb.scale.dask.fitting import predict_on_workers
 
-        return over_partitions(getattr(self, method), X, settings)
+        return predict_on_workers(getattr(self, method), X, settings)

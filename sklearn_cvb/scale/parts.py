@@ -1,9 +1,9 @@
 """Sharded models: a corpus in parts, each a model of its own under the parameters of the whole.
 
-Shards may be in this process, on the disk or on other machines: a `Source` knows where. Each is a
-model of its own units, laid out under the cells of all. The leader of a fit sends weights (EM, VB)
-or counts (collapsed variational Bayes) and gets expected counts, added in the order of the shards,
-so that sums do not depend on where or when a shard was asked.
+Shards may be in this process, on the disk or on other machines: a `ShardSource` knows where. Each
+is a model of its own units, laid out under the cells of all. The leader of a fit sends weights (EM,
+VB) or counts (collapsed variational Bayes) and gets expected counts, added in the order of the
+shards, so that sums do not depend on where or when a shard was asked.
 
 In a round of collapsed variational Bayes a shard sweeps through its own units from the counts of
 all: its own changes count at once, those of others a round later (Newman et al. 2009, of samplers).
@@ -52,8 +52,8 @@ class PartResult(NamedTuple):
     absence: Any = None  # P(C = 0) in its units; None where nobody asks, or not known
 
 
-class NeedsMore(Exception):
-    """A shard needs more than it was sent: the leader of the fit asks once more."""
+class LogsNeeded(Exception):
+    """Float64 lost a sequence: a shard needs the logs of the weights, made without underflow."""
 
 
 def add_results(one: PartResult, other: PartResult) -> PartResult:
@@ -85,7 +85,7 @@ class SweepSettings(NamedTuple):
     hyper: Any
 
 
-class Source(Protocol):
+class ShardSource(Protocol):
     """The shards of a fit, wherever they are."""
 
     def ask(self, name: str, *arguments: Any) -> PartResult:
@@ -93,7 +93,7 @@ class Source(Protocol):
         ...
 
 
-class LocalParts:
+class LocalShards:
     """Shards in this process, asked one after the other."""
 
     def __init__(self, shards: Sequence["Shard"]) -> None:
@@ -248,13 +248,14 @@ class Shard:
         return self.model.absence(shares)
 
 
-class InParts:
+class ProblemInParts:
     """A problem whose units are in shards: their summaries, and the source that asks them."""
 
     is_in_parts = True
 
-    def __init__(self, summaries: list[PartSummary], source: Source) -> None:
-        self.summaries, self.source = summaries, source
+    def __init__(self, summaries: list[PartSummary], source: ShardSource) -> None:
+        self.summaries: list[PartSummary] = summaries
+        self.source: ShardSource = source
         self.n_sequences: int = sum(one.n_sequences for one in summaries)
         self.n_tokens: int = sum(one.n_tokens for one in summaries)
         self.n_runs: int = 0
@@ -266,7 +267,7 @@ class InParts:
 
     def forget_shards(self) -> None:
         """Let go of the shards, and keep what identifies the data."""
-        self.source = LocalParts([])
+        self.source = LocalShards([])
 
     def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
         """Numbers of tokens and sequences without those that are unexplained."""
@@ -288,7 +289,7 @@ class Round(NamedTuple):
 class ShardedModel(Model):
     """A model of units in shards, all of which are asked; their answers are added up.
 
-    A base class before a family's model, whose `problem` (`InParts`) has the `source` of the
+    A base class before a family's model, whose `problem` (`ProblemInParts`) has the `source` of the
     shards, their `summaries`, and a number for each restart (`next_run`).
     """
 
@@ -332,11 +333,11 @@ class ShardedModel(Model):
         """A copy that sweeps may change; None where shares are kept by shards."""
         return None if isinstance(state.shares, Round) else super().copy_state(state)
 
-    def rebase(self, state: State) -> State | None:
+    def adapt_state(self, state: State) -> State | None:
         """The state under the prior of now; its restart keeps its number."""
         if isinstance(state.shares, Round):
             self.problem.n_runs = max(self.problem.n_runs, state.shares.run)
-        return super().rebase(state)
+        return super().adapt_state(state)
 
     def hyper_in(self, prior: Any) -> Any:
         """The concentrations of a prior: a shard makes its own prior from these."""

@@ -26,9 +26,9 @@ class Checkpoints(BaseModel):
         Folder | Checkpoint | None, str, os.PathLike, Checkpoint, None
     ] = None
 
-    def _saving(self, job: FitJob[Any]) -> AbstractContextManager[FitSaver]:
+    def _open_saver(self, job: FitJob[Any]) -> AbstractContextManager[FitSaver]:
         if self.checkpoint is None:
-            return super()._saving(job)
+            return super()._open_saver(job)
         # Most fits need none of it.
         from sklearn_cvb.scale.checkpoints import identity_of_fit, open_checkpoint
 

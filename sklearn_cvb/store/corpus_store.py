@@ -18,10 +18,10 @@ from sklearn_cvb.store.files import (
     TOKENS,
     WORDS,
     Header,
-    check_sum,
-    damaged,
+    damage_error,
     read_header,
     read_json,
+    verify_checksum,
 )
 from sklearn_cvb.store.number_store import NumberStore
 from sklearn_cvb.store.on_disk import BATCH_SIZE, StoredSequences
@@ -67,7 +67,7 @@ def open_store(
     header = read_header(path)
     if verify:
         for name in header.files:
-            check_sum(path, name, header)
+            verify_checksum(path, name, header)
     if scratch is not None:
         check_scratch(Path(scratch))
     kind = NumberStore if COLUMNS in header.files else CorpusStore
@@ -135,7 +135,7 @@ class CorpusStore(StoredSequences):
     def _types(self) -> list[Any]:
         return [*self.vocabulary.tolist(), *self.unknown, None]
 
-    def _one(self, index: int) -> np.ndarray:
+    def _sequence_at(self, index: int) -> np.ndarray:
         types = self._types()
         return as_array([types[code] for code in self.corpus(index, index + 1).tokens.tolist()])
 
@@ -154,9 +154,9 @@ class CorpusStore(StoredSequences):
         path = self.folder / name
         found = np.fromfile(path, CODE, n_tokens, offset=offset * CODE.itemsize)
         if len(found) < n_tokens:
-            raise damaged(path, "it ends too early")
+            raise damage_error(path, "it ends too early")
         if found.min() < -1 or found.max() >= n_types:
-            raise damaged(path, f"it holds codes beyond the {n_types} types")
+            raise damage_error(path, f"it holds codes beyond the {n_types} types")
         return found.astype(np.int32, copy=False)
 
     def tag_codes(self, begin: int, end: int) -> np.ndarray:

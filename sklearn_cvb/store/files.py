@@ -87,7 +87,7 @@ def write_json(path: Path, value: Any) -> dict[str, int]:
 def write_header(folder: Path, header: Header) -> None:
     """Write ``store.json``: from now on the folder is a store."""
     content = {"format": FORMAT, "version": VERSION, **header._asdict()}
-    write_json(folder / HEADER, {**content, "crc32": _sum_of(content)})
+    write_json(folder / HEADER, {**content, "crc32": _checksum_of(content)})
 
 
 def read_header(folder: Path) -> Header:
@@ -97,26 +97,26 @@ def read_header(folder: Path) -> Header:
     one, or one of another version.
     """
     if not folder.is_dir():
-        raise FileNotFoundError(f"there is no store {str(folder)!r}: {_instead_of(folder)}")
+        raise FileNotFoundError(f"there is no store {str(folder)!r}: {_advice_if_missing(folder)}")
     content = _read_content(folder)
     if content.get("version") != VERSION:
         raise StoreError(
             f"the store {str(folder)!r} has version {content.get('version')!r}, and this "
             f"sklearn_cvb reads version {VERSION}: write the store again with write_store"
         )
-    if content.pop("crc32", None) != _sum_of(content):
-        raise damaged(folder / HEADER, "it was changed after it had been written")
+    if content.pop("crc32", None) != _checksum_of(content):
+        raise damage_error(folder / HEADER, "it was changed after it had been written")
     header = Header(**{name: content[name] for name in Header._fields})
     for name, facts in header.files.items():
         path, expected = folder / name, facts["bytes"]
         if not path.exists():
-            raise damaged(path, "it is missing")
+            raise damage_error(path, "it is missing")
         if (found := path.stat().st_size) != expected:
-            raise damaged(path, f"it has {found:,} bytes and should have {expected:,}")
+            raise damage_error(path, f"it has {found:,} bytes and should have {expected:,}")
     return header
 
 
-def _instead_of(folder: Path) -> str:
+def _advice_if_missing(folder: Path) -> str:
     """Advice where a store is missing, such as after a write that was killed as it replaced one."""
     name = glob.escape(folder.name)
     before = sorted(folder.parent.glob(f"{name}{REPLACED}*/{name}"))
@@ -144,18 +144,18 @@ def _read_content(folder: Path) -> dict[str, Any]:
             f"{str(folder)!r} is no store: it has no {HEADER}, which write_store writes last"
         ) from None
     except ValueError:
-        raise damaged(folder / HEADER, "it is no JSON") from None
+        raise damage_error(folder / HEADER, "it is no JSON") from None
     is_ours = isinstance(content, dict) and content.get("format") == FORMAT
     if not is_ours or not isinstance(content.get("files"), dict):
         raise StoreError(f"{str(folder / HEADER)!r} is not of a store: write it with write_store")
     return content
 
 
-def _sum_of(content: dict[str, Any]) -> int:
+def _checksum_of(content: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(content, sort_keys=True).encode("ascii"))
 
 
-def damaged(path: Path, why: str) -> StoreError:
+def damage_error(path: Path, why: str) -> StoreError:
     """The error that names a broken file, and says what to do."""
     return StoreError(
         f"{str(path)!r} is damaged: {why}; write the store again with write_store, or copy it anew"
@@ -164,18 +164,18 @@ def damaged(path: Path, why: str) -> StoreError:
 
 def read_json(folder: Path, name: str, header: Header) -> Any:
     """The value of a JSON file, whose checksum is compared."""
-    check_sum(folder, name, header)
+    verify_checksum(folder, name, header)
     return json.loads((folder / name).read_bytes())
 
 
-def check_sum(folder: Path, name: str, header: Header) -> None:
+def verify_checksum(folder: Path, name: str, header: Header) -> None:
     """Raise StoreError where a file is not what was written."""
     found = 0
     with open(folder / name, "rb") as handle:
         while block := handle.read(_BLOCK):
             found = zlib.crc32(block, found)
     if found != header.files[name]["crc32"]:
-        raise damaged(folder / name, "its checksum is not that of what was written")
+        raise damage_error(folder / name, "its checksum is not that of what was written")
 
 
 def error_with_advice(error: OSError, folder: Path, when: str, advice: str) -> OSError:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.moments import Moments, moments_of_rows
 from sklearn_cvb.reading.series import Series
-from sklearn_cvb.store.files import COLUMNS, NUMBERS, Header, damaged, read_json
+from sklearn_cvb.store.files import COLUMNS, NUMBERS, Header, damage_error, read_json
 from sklearn_cvb.store.on_disk import StoredSequences
 
 
@@ -80,7 +80,7 @@ class NumberStore(StoredSequences):
             for a, b in pairwise(series.corpus.starts.tolist()):
                 yield series.table[a:b]
 
-    def _one(self, index: int) -> np.ndarray:
+    def _sequence_at(self, index: int) -> np.ndarray:
         return self.series(index, index + 1).table
 
     def series(self, begin: int = 0, end: int | None = None) -> Series:
@@ -106,7 +106,7 @@ class NumberStore(StoredSequences):
             for place in np.argsort(steps).tolist():
                 handle.seek((self._first + int(steps[place])) * found[0].nbytes)
                 if handle.readinto(found[place].data.cast("B")) < found[0].nbytes:
-                    raise damaged(self.folder / self._file, "it ends too early")
+                    raise damage_error(self.folder / self._file, "it ends too early")
         return found.astype(np.float64, copy=False)
 
 
@@ -121,7 +121,7 @@ def read_rows(path: Path, kind: np.dtype, n_columns: int, rows: tuple[int, int])
     size, offset = (end - begin) * n_columns, begin * n_columns * kind.itemsize
     found = np.fromfile(path, kind, size, offset=offset)
     if len(found) < size:
-        raise damaged(path, "it ends too early")
+        raise damage_error(path, "it ends too early")
     return found.reshape(end - begin, n_columns).astype(np.float64, copy=False)
 
 

@@ -120,7 +120,7 @@ def _read(source: Any, reader: Callable[[Path], Any] | None) -> Iterator[Series]
         items = iter(lambda: list(islice(sequences, _SEQUENCES)), [])
     for i, item in enumerate(items):
         if isinstance(item, str | os.PathLike):
-            yield from _of_file(Path(item), reader)
+            yield from _series_of_file(Path(item), reader)
             continue
         try:
             yield read_series(item)
@@ -128,7 +128,7 @@ def _read(source: Any, reader: Callable[[Path], Any] | None) -> Iterator[Series]
             raise type(error)(f"batch {i}: {error}") from None
 
 
-def _of_file(path: Path, reader: Callable[[Path], Any] | None) -> Iterator[Series]:
+def _series_of_file(path: Path, reader: Callable[[Path], Any] | None) -> Iterator[Series]:
     """The batches of a file."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}: pass paths of files, or arrays")

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_cvb.store.files import OFFSET, STARTS, Header, check_sum, damaged
+from sklearn_cvb.store.files import OFFSET, STARTS, Header, damage_error, verify_checksum
 
 # Tokens, or steps, that a fit holds in memory at a time: some hundred megabytes.
 BATCH_SIZE = 1_000_000
@@ -46,10 +46,10 @@ class StoredSequences:
         place = begin * OFFSET.itemsize
         self.starts = np.fromfile(self.folder / STARTS, OFFSET, end + 1 - begin, offset=place)
         if len(self.starts) < end + 1 - begin:
-            raise damaged(self.folder / STARTS, "it ends too early")
+            raise damage_error(self.folder / STARTS, "it ends too early")
         self._first, self._last = int(self.starts[0]), int(self.starts[-1])
         if not 0 <= self._first < self._last <= self._header.n_tokens:
-            raise damaged(self.folder / STARTS, "its offsets are none of this store")
+            raise damage_error(self.folder / STARTS, "its offsets are none of this store")
 
     @property
     def n_tokens(self) -> int:
@@ -67,14 +67,14 @@ class StoredSequences:
             if begin >= end:
                 raise ValueError(f"store[{key.start}:{key.stop}] holds no sequence")
             span = self._span[0] + begin, self._span[0] + end
-            return self._part(span)
-        return self._one(range(len(self))[key])
+            return self._slice(span)
+        return self._sequence_at(range(len(self))[key])
 
-    def _part(self, span: tuple[int, int]) -> Self:
+    def _slice(self, span: tuple[int, int]) -> Self:
         """A store of some sequences in the same files."""
         return type(self)(self.folder, self._header, self.batch_size, self.scratch, span)
 
-    def _one(self, index: int) -> np.ndarray:
+    def _sequence_at(self, index: int) -> np.ndarray:
         """A sequence."""
         raise NotImplementedError
 
@@ -95,7 +95,7 @@ class StoredSequences:
     def check(self, *names: str) -> None:
         """Raise StoreError where a file is not what was written; it is read once."""
         for name in names:
-            check_sum(self.folder, name, self._header)
+            verify_checksum(self.folder, name, self._header)
 
     def longest(self) -> tuple[int, int]:
         """The longest sequence, and its length."""
@@ -116,7 +116,7 @@ class StoredSequences:
         """Where the sequences [begin, end) begin, and where they end, from the first token on."""
         starts = np.array(self.starts[begin : end + 1], np.int64) - self._first
         if (np.diff(starts) < 1).any() or starts[0] < 0 or starts[-1] > self.n_tokens:
-            raise damaged(
+            raise damage_error(
                 self.folder / STARTS, f"offsets of sequences {begin} to {end} do not grow"
             )
         return starts

@@ -59,7 +59,7 @@ def _on_sigterm(number: int, _frame: Any) -> None:
     os.kill(os.getpid(), number)
 
 
-class _Slot(NamedTuple):
+class _ArraySlot(NamedTuple):
     """The placeholder of an array in the file, which begins at the byte `offset` of its part."""
 
     kind: np.dtype
@@ -70,7 +70,7 @@ class _Slot(NamedTuple):
 class ScratchValue:
     """A value whose arrays lie in a scratch file, in a span from one byte, of so many bytes.
 
-    The template is the value with a `_Slot` for each array.
+    The template is the value with a `_ArraySlot` for each array.
     """
 
     def __init__(self, scratch: "Scratch", template: Any, span: tuple[int, int]) -> None:
@@ -90,11 +90,12 @@ class ScratchValue:
         raise TypeError(_NOT_PICKLED)
 
 
-class Rows:
+class ScratchTable:
     """A table in a scratch file: stretches of its rows are read, as copies, and written."""
 
     def __init__(self, scratch: "Scratch", begin: int, shape: tuple[int, ...]) -> None:
-        self._scratch, self._begin, self.shape = scratch, begin, shape
+        self._scratch, self._begin = scratch, begin
+        self.shape: tuple[int, ...] = shape
         self._size = int(np.prod(shape[1:], dtype=np.int64))
 
     def __getitem__(self, rows: slice) -> np.ndarray:
@@ -141,7 +142,7 @@ class Scratch:
         Values of the types in `whole` stay in memory, and so does all else. Raises OSError if the
         disk is full.
         """
-        arrays: dict[int, tuple[_Slot, np.ndarray]] = {}
+        arrays: dict[int, tuple[_ArraySlot, np.ndarray]] = {}
         template = _with_slots(value, whole, arrays)
         # One line more, in which the last byte is written: the file is then as long as it says.
         length = _end_of(arrays) + _LINE
@@ -151,9 +152,9 @@ class Scratch:
         self.write(np.zeros(1, np.uint8), begin + length - 1)
         return ScratchValue(self, template, (begin, length))
 
-    def rows(self, shape: tuple[int, ...]) -> Rows:
+    def rows(self, shape: tuple[int, ...]) -> ScratchTable:
         """A table of float64 whose rows are read and written; OSError if the disk is full."""
-        return Rows(self, self._allocate(8 * int(np.prod(shape, dtype=np.int64))), shape)
+        return ScratchTable(self, self._allocate(8 * int(np.prod(shape, dtype=np.int64))), shape)
 
     def _allocate(self, length: int) -> int:
         """So many bytes at the end; returns where they begin."""
@@ -204,22 +205,22 @@ class Scratch:
 
 
 def _with_slots(
-    value: Any, whole: tuple[type, ...], arrays: dict[int, tuple[_Slot, np.ndarray]]
+    value: Any, whole: tuple[type, ...], arrays: dict[int, tuple[_ArraySlot, np.ndarray]]
 ) -> Any:
     """A value with slots in the place of arrays, each of which is added once."""
     if isinstance(value, whole):
         return value
     if isinstance(value, np.ndarray):
         if id(value) not in arrays:
-            arrays[id(value)] = _Slot(value.dtype, value.shape, _end_of(arrays)), value
+            arrays[id(value)] = _ArraySlot(value.dtype, value.shape, _end_of(arrays)), value
         return arrays[id(value)][0]
     is_list = isinstance(value, list) and value and isinstance(value[0], tuple | np.ndarray)
     if isinstance(value, tuple) or is_list:
-        return _like(value, [_with_slots(part, whole, arrays) for part in value])
+        return _with_same_type(value, [_with_slots(part, whole, arrays) for part in value])
     return value
 
 
-def _end_of(arrays: dict[int, tuple[_Slot, np.ndarray]]) -> int:
+def _end_of(arrays: dict[int, tuple[_ArraySlot, np.ndarray]]) -> int:
     """Where another array would begin, behind an empty line and the last of these."""
     if not arrays:
         return _LINE
@@ -229,7 +230,7 @@ def _end_of(arrays: dict[int, tuple[_Slot, np.ndarray]]) -> int:
 
 def _with_arrays(template: Any, data: mmap.mmap, lead: int) -> Any:
     """A template with arrays in the place of its slots."""
-    if isinstance(template, _Slot):
+    if isinstance(template, _ArraySlot):
         size = int(np.prod(template.shape, dtype=np.int64))
         if not size:
             return np.empty(template.shape, template.kind)
@@ -237,9 +238,9 @@ def _with_arrays(template: Any, data: mmap.mmap, lead: int) -> Any:
         return flat.reshape(template.shape)
     is_list = isinstance(template, list) and template and isinstance(template[0], tuple)
     if isinstance(template, tuple) or is_list:
-        return _like(template, [_with_arrays(part, data, lead) for part in template])
+        return _with_same_type(template, [_with_arrays(part, data, lead) for part in template])
     return template
 
 
-def _like(value: Any, parts: list[Any]) -> Any:
+def _with_same_type(value: Any, parts: list[Any]) -> Any:
     return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)

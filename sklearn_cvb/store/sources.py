@@ -68,18 +68,18 @@ def batches_of(source: Any, reading: SourceFormat) -> Iterator[RawBatch]:
 def _read(item: Any, name: str, reading: SourceFormat) -> Iterator[RawBatch]:
     """The batches of one item: a file, an Arrow column, a pair, or some sequences."""
     if isinstance(item, str | os.PathLike):
-        yield from _of_file(Path(item), reading)
+        yield from _batches_of_file(Path(item), reading)
     elif _is_arrow(item):
-        yield from _of_arrow(item, reading)
+        yield from _batches_of_arrow(item, reading)
     elif reading.tagged:
         if not isinstance(item, tuple | list) or len(item) != 2:
             raise TypeError(
                 f"{name} is {short_repr(item)}: with tagged=True each batch is a pair, the "
                 "sequences and their tags"
             )
-        yield _with_tags(_of_sequences(item[0], name), item[1], name)
+        yield _with_tags(_batches_of_sequences(item[0], name), item[1], name)
     else:
-        yield _of_sequences(item, name)
+        yield _batches_of_sequences(item, name)
 
 
 def _is_arrow(source: Any) -> bool:
@@ -108,7 +108,7 @@ def _holds_sequences(values: Any) -> bool:
 # Python's own
 
 
-def _of_sequences(sequences: Any, name: str) -> RawBatch:
+def _batches_of_sequences(sequences: Any, name: str) -> RawBatch:
     """A batch of lists, arrays, or rows of a table."""
     if isinstance(sequences, np.ndarray) and sequences.ndim == 2:
         lengths = np.full(len(sequences), sequences.shape[1], np.int64)
@@ -145,7 +145,7 @@ def _not_empty(batch: RawBatch, name: str) -> RawBatch:
 # Files
 
 
-def _of_file(path: Path, reading: SourceFormat) -> Iterator[RawBatch]:
+def _batches_of_file(path: Path, reading: SourceFormat) -> Iterator[RawBatch]:
     """The batches of a file: by the given reader, of parquet, or one sequence a line."""
     if not path.exists():
         raise FileNotFoundError(
@@ -154,16 +154,16 @@ def _of_file(path: Path, reading: SourceFormat) -> Iterator[RawBatch]:
     if reading.reader is not None:
         yield from batches_of(reading.reader(path), reading._replace(reader=None))
     elif path.suffix in (".parquet", ".pq"):
-        yield from _of_parquet(path, reading)
+        yield from _batches_of_parquet(path, reading)
     elif reading.tagged or reading.tag_column is not None:
         raise ValueError(
             f"{str(path)!r} is read as text, which has no tags: give a reader that returns pairs"
         )
     else:
-        yield from _of_text(path)
+        yield from _batches_of_text(path)
 
 
-def _of_text(path: Path) -> Iterator[RawBatch]:
+def _batches_of_text(path: Path) -> Iterator[RawBatch]:
     """One sequence a line, its tokens cut at blanks; empty lines are none."""
     with open(path, encoding="utf-8") as handle:
         try:
@@ -178,7 +178,7 @@ def _of_text(path: Path) -> Iterator[RawBatch]:
             ) from None
 
 
-def _of_parquet(path: Path, reading: SourceFormat) -> Iterator[RawBatch]:
+def _batches_of_parquet(path: Path, reading: SourceFormat) -> Iterator[RawBatch]:
     """The batches of a parquet file."""
     parquet = _pyarrow().parquet
     with parquet.ParquetFile(path) as file:
@@ -200,7 +200,7 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-def _of_arrow(source: Any, reading: SourceFormat) -> Iterator[RawBatch]:
+def _batches_of_arrow(source: Any, reading: SourceFormat) -> Iterator[RawBatch]:
     """The batches of a table, a record batch, or an array of lists; also of a frame's column."""
     arrow = _pyarrow()
     if hasattr(source, "dtype"):
@@ -238,11 +238,11 @@ def _columns_of(schema: Any, reading: SourceFormat, name: str) -> tuple[str, str
 def _of_record(rows: Any, names: tuple[str, str | None], name: str) -> RawBatch:
     """The batch of some rows of a table."""
     column, tag_column = names
-    tokens, lengths = _flat(rows.column(column), f"{name}, column {column!r}")
+    tokens, lengths = _flattened_column(rows.column(column), f"{name}, column {column!r}")
     batch = _not_empty(RawBatch(tokens, lengths), name)
     if tag_column is None:
         return batch
-    tags, tag_lengths = _flat(rows.column(tag_column), f"{name}, column {tag_column!r}")
+    tags, tag_lengths = _flattened_column(rows.column(tag_column), f"{name}, column {tag_column!r}")
     differ = np.flatnonzero(tag_lengths != lengths)
     if len(differ):
         i = differ[0]
@@ -250,7 +250,7 @@ def _of_record(rows: Any, names: tuple[str, str | None], name: str) -> RawBatch:
     return batch._replace(tags=tags)
 
 
-def _flat(column: Any, name: str) -> tuple[Any, np.ndarray]:
+def _flattened_column(column: Any, name: str) -> tuple[Any, np.ndarray]:
     """The values of a column of lists, one after the other, and the lengths of the lists."""
     if column.null_count:
         empty = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))

@@ -55,7 +55,7 @@ class _UnsupportedToken(Exception):
     """A token that no store holds."""
 
 
-class _Codes(dict[Any, Any]):
+class _CodeOfType(dict[Any, Any]):
     """Types and their codes, in the order in which they are first met; -1 is a missing one."""
 
     def __missing__(self, token: Any) -> int:
@@ -135,7 +135,7 @@ def write_store(
     >>> folder.cleanup()
     """
     symbols = None if vocabulary is None else _symbols_of(vocabulary)
-    begin = partial(_Writer, vocabulary=symbols, with_tags=tagged or tag_column is not None)
+    begin = partial(_SymbolWriter, vocabulary=symbols, with_tags=tagged or tag_column is not None)
     read = batches_of(batches, SourceFormat(column, tag_column, reader, tagged))
     return write_files(Path(folder), overwrite, begin, read)
 
@@ -193,11 +193,11 @@ class Writer(Protocol):
         """Close all files, also those of a broken-off write."""
 
 
-class _Writer:
+class _SymbolWriter:
     """The files of a store of symbols that is being written."""
 
     def __init__(self, folder: Path, vocabulary: list[Any] | None, with_tags: bool) -> None:
-        self._folder, self._types, self._classes = folder, _Codes(), _Codes()
+        self._folder, self._types, self._classes = folder, _CodeOfType(), _CodeOfType()
         self._n_given = None if vocabulary is None else len(vocabulary)
         for code, word in enumerate(vocabulary or []):
             self._types[word] = code
@@ -217,7 +217,9 @@ class _Writer:
         self._n_sequences += len(batch.lengths)
         self._n_tokens += len(codes)
 
-    def _encode(self, values: Any, lengths: np.ndarray, types: _Codes, kind: str) -> np.ndarray:
+    def _encode(
+        self, values: Any, lengths: np.ndarray, types: _CodeOfType, kind: str
+    ) -> np.ndarray:
         """Codes of tokens or tags; what is wrong is named by its place in the whole corpus."""
         is_list = isinstance(values, list)
         try:
@@ -284,7 +286,7 @@ class _Writer:
             file.abandon()
 
 
-def _codes_of_arrow(values: Any, types: _Codes) -> np.ndarray:
+def _codes_of_arrow(values: Any, types: _CodeOfType) -> np.ndarray:
     """Codes of the values of an Arrow array: only its distinct ones become Python objects."""
     found = values if hasattr(values, "dictionary") else values.dictionary_encode()
     table = np.fromiter(map(types.__getitem__, found.dictionary.to_pylist()), CODE)
@@ -331,7 +333,7 @@ def _folder_beside(place: Path, overwrite: bool) -> Iterator[Path]:
         yield aside
         _check_place(place, overwrite)
         if place.exists():
-            _replace(place, aside)
+            _move_into_place(place, aside)
         else:
             aside.rename(place)
         (place / LOCK).unlink()
@@ -345,7 +347,7 @@ def _folder_beside(place: Path, overwrite: bool) -> Iterator[Path]:
             os.close(lock)
 
 
-def _replace(place: Path, aside: Path) -> None:
+def _move_into_place(place: Path, aside: Path) -> None:
     """Put a new store in the place of another; what else is in that one's folder moves over."""
     files = files_of_store(place)
     others = [path.name for path in place.iterdir() if path.name not in files or path.is_dir()]

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_cvb.grammar.grammar import Grammar
 from sklearn_cvb.grammar.inference import engine_for, enlarged_shares, most_rules, tally_of
 from sklearn_cvb.grammar.layout import GrammarProblem, full_layout
-from sklearn_cvb.grammar.model import GrammarModel, rare_counts
+from sklearn_cvb.grammar.model import GrammarModel, rare_word_counts
 from sklearn_cvb.grammar.observation import GrammarObservation
 from sklearn_cvb.kernels.tree.engines import count_in_logs
 from sklearn_cvb.kernels.tree.leave_out import sweep_order_for, sweep_steps
@@ -17,7 +17,7 @@ from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.learning.model import InferenceResult, State
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import refuse_lengths
-from sklearn_cvb.streams.one_batch import RunningCounts, Stream
+from sklearn_cvb.streams.one_batch import StreamCounts, Stream
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class GrammarStream(Stream):
         if not none.any():
             return counts
         little = 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
-        text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
-        here = layout.cell >= 0
-        cell, text = layout.cell[here], text[here]
-        is_new = np.bincount(text, counts[cell], len(layout.first) - 1) == 0
+        text = np.repeat(np.arange(len(layout.terminal_first) - 1), np.diff(layout.terminal_first))
+        here = layout.terminal_cell >= 0
+        cell, text = layout.terminal_cell[here], text[here]
+        is_new = np.bincount(text, counts[cell], len(layout.terminal_first) - 1) == 0
         cell = cell[is_new[text]]
         little[cell] *= np.maximum(layout.totals(counts), 1.0)[layout.lhs[cell]]
         return np.where(none, little, counts)
@@ -58,7 +58,7 @@ class GrammarStream(Stream):
         layout = self.model.problem.layout
         if self.model.handle_unknown != "rare" or counts[layout.unknown_cells].any():
             return None
-        return rare_counts(counts, layout, uses)
+        return rare_word_counts(counts, layout, uses)
 
     # Stepwise EM
 
@@ -98,9 +98,9 @@ def stepwise_sweep(
             shares = enlarged_shares(shares, engine)
 
 
-def sentences_again(
+def read_sentence_batch(
     observation: GrammarObservation, learned: Learned, X: Any, y: Any
-) -> tuple[Reading, RunningCounts]:
+) -> tuple[Reading, StreamCounts]:
     """A later batch, and the counts so far: without a grammar new words get rules."""
     known = observation.options.words
     sequences = reading.sequences_again(known, X)
@@ -112,9 +112,9 @@ def sentences_again(
         before, types = layout.grammar, [*words.types.tolist(), *new]
         words, layout = full_layout(observation.options, types)
         places, n_rules = _places_in(layout.grammar, before), len(layout.grammar.rules)
-        counts = _carried(counts, places, n_rules, 0.0)
-        kept = None if kept is None else _carried(kept, places, n_rules, 1.0 / len(types))
-    return observation.under(words, layout, sequences, y), RunningCounts(counts, kept)
+        counts = _moved_counts(counts, places, n_rules, 0.0)
+        kept = None if kept is None else _moved_counts(kept, places, n_rules, 1.0 / len(types))
+    return observation.read_under(words, layout, sequences, y), StreamCounts(counts, kept)
 
 
 def _places_in(grammar: Grammar, before: Grammar) -> np.ndarray:
@@ -123,7 +123,7 @@ def _places_in(grammar: Grammar, before: Grammar) -> np.ndarray:
     return np.array([numbers[rule] for rule in before.rules], np.int64)
 
 
-def _carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -> np.ndarray:
+def _moved_counts(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -> np.ndarray:
     """Values of rules in a larger grammar, and `fill` for its new rules."""
     larger = np.full(n_rules, fill)
     larger[places] = values

@@ -7,12 +7,12 @@ from sklearn_cvb.estimators.door import columns_of
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.validation import StrOptions
 from sklearn_cvb.settings import MiniBatches
-from sklearn_cvb.streams.grammar_stream import GrammarStream, sentences_again
-from sklearn_cvb.streams.in_batches import Batches, InBatches
-from sklearn_cvb.streams.one_batch import RunningCounts
+from sklearn_cvb.streams.grammar_stream import GrammarStream, read_sentence_batch
+from sklearn_cvb.streams.in_batches import BatchFields, PartialFitModel
+from sklearn_cvb.streams.one_batch import StreamCounts
 
 
-class StepwiseUpdate(Batches):
+class StepwiseUpdateFields(BatchFields):
     """When EM changes weights.
 
     Parameters
@@ -31,12 +31,12 @@ class StepwiseUpdate(Batches):
     update: Annotated[Any, StrOptions({"batch", "sequence"}), MiniBatches] = "batch"
 
 
-class GrammarInBatches(InBatches, BasePCFG):
+class GrammarInBatches(PartialFitModel, BasePCFG):
     """A grammar that learns from one batch of sentences after another."""
 
-    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
+    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, StreamCounts]:
         observation = self._observation(to_fit=True)
-        reading, running = sentences_again(observation, learned, self._checked_input(X), y)
+        reading, running = read_sentence_batch(observation, learned, self._checked_input(X), y)
         return reading._replace(attributes=reading.attributes | columns_of(self)), running
 
     def _stream(self, model: Any) -> GrammarStream:

@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.methods import check_sizes_of, fit_context, without_lengths
+from sklearn_cvb.estimators.methods import check_sizes_of, without_lengths
 from sklearn_cvb.estimators.parameters import Parameters
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
@@ -17,9 +17,10 @@ from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.reading.validation import InvalidParameterError, warn
+from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
-from sklearn_cvb.streams.one_batch import BatchCourse, RunningCounts, Stream, learn_batch
-from sklearn_cvb.streams.seen import SeenSoFar, batch_size_of, seen_after
+from sklearn_cvb.streams.one_batch import BatchSettings, StreamCounts, Stream, learn_batch
+from sklearn_cvb.streams.seen import SeenSoFar, seen_after
 
 # What may not change between batches: the layout of all counts depends on it.
 _LAYOUT = {
@@ -30,7 +31,7 @@ _LAYOUT = {
 _NESTED = {name.partition("__")[0] for name in _LAYOUT if "__" in name}
 
 
-class Batches(Parameters):
+class BatchFields(Parameters):
     """How `partial_fit` learns from one batch after another.
 
     Parameters
@@ -47,7 +48,7 @@ class Batches(Parameters):
     step_sizes: Annotated[Any, StepSizes, None] = None
 
 
-class InBatches(Batches, BaseModel):
+class PartialFitModel(BatchFields, BaseModel):
     """A model that learns from one batch of sequences after another.
 
     Hooks: `_read_first` and `_read_batch` read a first batch and a later one, `_stream` holds the
@@ -103,7 +104,7 @@ class InBatches(Batches, BaseModel):
             # Made of parameters: a first batch starts from these.
             learned = None
         self._check_streaming(learned)
-        running: RunningCounts | None = None
+        running: StreamCounts | None = None
         with announced_fit(self, self.verbose):
             if learned is None:
                 reading = self._read_first(X, y)
@@ -119,7 +120,7 @@ class InBatches(Batches, BaseModel):
         """A first batch."""
         return self._read(X, y)
 
-    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
+    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, StreamCounts]:
         """A batch that is not the first, and the counts so far."""
         raise NotImplementedError
 
@@ -134,11 +135,11 @@ class InBatches(Batches, BaseModel):
     # What a fit, and a batch, leaves
 
     def _family_outcome(self, result: FitResult) -> FitOutcome:
-        size = batch_size_of(result.reading.problem, result.best.state.unexplained)
-        seen = seen_after(None, size, None, n_batches=0)
-        return self._left_after(super()._family_outcome(result), seen)
+        unexplained = result.best.state.unexplained
+        seen = seen_after(None, result.reading.problem, unexplained, None, n_batches=0)
+        return self._with_seen(super()._family_outcome(result), seen)
 
-    def _left_after(self, outcome: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:
+    def _with_seen(self, outcome: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:
         """The outcome with how much was seen: `partial_fit` may go on from it."""
         seen = seen._replace(parameters=self._layout_parameters())
         return outcome._replace(
@@ -146,7 +147,7 @@ class InBatches(Batches, BaseModel):
             attributes={**outcome.attributes, "n_batches_seen_": seen.n_batches},
         )
 
-    def _after_batch(self, reading: Reading, running: RunningCounts | None) -> FitOutcome:
+    def _after_batch(self, reading: Reading, running: StreamCounts | None) -> FitOutcome:
         """The outcome after one more batch."""
         algorithm, model = self._algorithm_of_batches(), self._model(reading)
         check_requirements(algorithm, model)
@@ -155,7 +156,7 @@ class InBatches(Batches, BaseModel):
         steps, stream = StepSizes.of(self.step_sizes), self._stream(model)
         sizes, decay = stream.pieces()
         decay = decay if steps.decay is None else steps.decay
-        course = BatchCourse(running, seen, sizes, decay, steps.offset, steps.total_samples, rng)
+        course = BatchSettings(running, seen, sizes, decay, steps.offset, steps.total_samples, rng)
         after = learn_batch(algorithm, stream, course)
         finished = model.finish(after.state, goes_on=False)
         if not algorithm.keeps_work:
@@ -166,7 +167,7 @@ class InBatches(Batches, BaseModel):
         fits = [Fit(finished, [*history, after.value], False, after.objective)]
         outcome = self._outcome(result_of(fits, reading, algorithm, model))
         rare = stream.unknown_word_counts(after.counts, after.seen.uses)
-        return self._left_after(outcome, after.seen, unknown_word_counts=rare)
+        return self._with_seen(outcome, after.seen, unknown_word_counts=rare)
 
     # What batches must keep to
 
@@ -199,7 +200,7 @@ class InBatches(Batches, BaseModel):
         found = self.get_params(deep=False)
         for name in _NESTED & found.keys():
             kind, value = self._settings[name], found[name]
-            own = kind.meant_by(value)
+            own = kind.from_value(value)
             found |= {f"{name}__{field}": part for field, part in vars(own).items()}
         return {name: found[name] for name in _LAYOUT & found.keys()}
 

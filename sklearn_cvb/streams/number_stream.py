@@ -19,7 +19,7 @@ from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.streams.one_batch import RunningCounts, Stream
+from sklearn_cvb.streams.one_batch import StreamCounts, Stream
 from sklearn_cvb.streams.vocabulary_growth import prior_with_counts
 
 
@@ -38,9 +38,9 @@ class NumberStream(Stream):
         return known._replace(emission=counts.emission), nothing
 
 
-def numbers_again(
+def read_number_batch(
     observation: NumberObservation, learned: Learned, X: Any, y: Any
-) -> tuple[Reading, RunningCounts]:
+) -> tuple[Reading, StreamCounts]:
     """A batch with the columns of the first, under its family, and the statistics so far."""
     asked, before, cells = observation.options, learned.extra.numeric, learned.layout
     has_contexts = asked.transitions.contexts is not None
@@ -58,7 +58,7 @@ def numbers_again(
         *(split_into_steps(given, cells), given, observations, before.family, cells),
         *(before.columns, before.is_table, None, before.settings, known),
     )._replace(longest=before.longest)
-    running = RunningCounts(
+    running = StreamCounts(
         counts_of_fit(learned), NumberWeights(learned.fallback, None, before.point)
     )
     return Reading(problem, None, {}, observation=observation), running

@@ -17,28 +17,12 @@ from sklearn_cvb.learning.model import InferenceResult, Learnable, State, map_ar
 from sklearn_cvb.streams.seen import (
     MixingFactors,
     SeenSoFar,
-    batch_size_of,
     mixing_factors,
     seen_after,
     step_size,
 )
 
 # A family
-
-
-class BatchSteps(NamedTuple):
-    """The steps of a batch: their sizes, and how fast step sizes fall.
-
-    Attributes
-    ----------
-    sizes : ndarray of shape (n_steps,) or None
-        Tokens of each step; None where the batch is one step.
-    decay : float
-        How fast steps get smaller where nobody says it.
-    """
-
-    sizes: np.ndarray | None = None
-    decay: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -61,9 +45,9 @@ class Stream:
 
     # A batch that is gone through in steps
 
-    def pieces(self) -> BatchSteps:
-        """The steps of a batch: one, unless a family says otherwise."""
-        return BatchSteps()
+    def pieces(self) -> tuple[np.ndarray | None, float]:
+        """Tokens of each step of a batch, None where it is one; how fast step sizes fall."""
+        return None, 1.0
 
     def first_counts(self, prior: Any, rng: np.random.Generator, mass: float) -> Any:
         """Counts of this mass in tokens, from which the first step of all is inferred."""
@@ -79,7 +63,7 @@ class Stream:
 # An algorithm
 
 
-class RunningCounts(NamedTuple):
+class StreamCounts(NamedTuple):
     """Running counts: of all batches so far, laid out for the vocabulary of now.
 
     Attributes
@@ -94,12 +78,12 @@ class RunningCounts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EMOfBatches:
+class BatchwiseEM:
     """A batch by EM or VB: the state before it, and its values."""
 
     algorithm: BatchAlgorithm
 
-    def state_before(self, stream: Stream, running: RunningCounts) -> State:
+    def state_before(self, stream: Stream, running: StreamCounts) -> State:
         """Running counts, and the weights of rows that have neither counts nor prior."""
         hyper = stream.model.hyper()
         prior = stream.model.prior(hyper)
@@ -111,7 +95,7 @@ class EMOfBatches:
         """The objective as if all tokens were like those of the batch, twice."""
         cost = 0.0
         if scale != 1.0:
-            cost = self.algorithm.parameters(model, before.counts, after.prior, before.weights)[1]
+            cost = self.algorithm.m_step(model, before.counts, after.prior, before.weights)[1]
         objective = scale * (value + cost) - cost
         return objective, objective
 
@@ -120,17 +104,17 @@ class EMOfBatches:
     ) -> tuple[State, float]:
         """With the weights of the last counts; the value subtracts what these cost."""
         known = model, state.counts, state.prior, state.weights
-        weights, cost = self.algorithm.parameters(*known)
+        weights, cost = self.algorithm.m_step(*known)
         return state._replace(weights=weights), float(scale * total - cost)
 
 
 @dataclass(frozen=True)
-class CVBOfBatches:
+class BatchwiseCVB:
     """A batch by CVB: running counts are part of the prior."""
 
     algorithm: CVB
 
-    def state_before(self, stream: Stream, running: RunningCounts) -> State:
+    def state_before(self, stream: Stream, running: StreamCounts) -> State:
         """The counts so far are part of the prior; posteriors begin as inferred from it alone."""
         hyper = stream.model.hyper()
         prior, seed = stream.prior_with_counts(stream.model.prior(hyper), running.counts)
@@ -150,31 +134,31 @@ class CVBOfBatches:
         return state, float(total / model.n_observed)
 
 
-BatchLearner = EMOfBatches | CVBOfBatches
+BatchLearner = BatchwiseEM | BatchwiseCVB
 
 
 def batchwise(algorithm: Algorithm[Any]) -> BatchLearner:
     """How an algorithm learns from batches; TypeError where it does not."""
     if isinstance(algorithm, CVB):
-        return CVBOfBatches(algorithm)
+        return BatchwiseCVB(algorithm)
     if not isinstance(algorithm, BatchAlgorithm):
         raise TypeError(
             f"partial_fit takes steps of EM, VB and CVB, and of what inherits from "
             f"`BatchAlgorithm`, which {type(algorithm).__name__} does not: fit to all sequences "
             f"at once"
         )
-    return EMOfBatches(algorithm)
+    return BatchwiseEM(algorithm)
 
 
 # A batch
 
 
-class BatchCourse(NamedTuple):
+class BatchSettings(NamedTuple):
     """All that a batch is learned under: running counts, step sizes, random generator.
 
     Attributes
     ----------
-    running : RunningCounts or None
+    running : StreamCounts or None
         Counts so far; None: there are none.
     seen : SeenSoFar or None
     sizes : ndarray of int or None
@@ -185,7 +169,7 @@ class BatchCourse(NamedTuple):
     rng : numpy.random.Generator
     """
 
-    running: RunningCounts | None
+    running: StreamCounts | None
     seen: SeenSoFar | None
     sizes: np.ndarray | None
     decay: float
@@ -204,13 +188,13 @@ class BatchOutcome(NamedTuple):
     objective: float
 
 
-def learn_batch(algorithm: Algorithm[Any], stream: Stream, course: BatchCourse) -> BatchOutcome:
+def learn_batch(algorithm: Algorithm[Any], stream: Stream, course: BatchSettings) -> BatchOutcome:
     """Learn from one more batch."""
     one_batch = _in_one_step if course.sizes is None else _in_steps
     return one_batch(batchwise(algorithm), stream, course)
 
 
-def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchCourse) -> BatchOutcome:
+def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchSettings) -> BatchOutcome:
     """One sweep over a batch, from the counts so far or a start, which are then mixed."""
     running, seen, _, decay, offset, total_samples, rng = course
     algorithm, model = learner.algorithm, stream.model
@@ -218,7 +202,7 @@ def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchCourse) -> 
         algorithm.start(model, rng) if running is None else learner.state_before(stream, running)
     )
     state, value = algorithm.sweep(before, model, rng)
-    now = seen_after(seen, batch_size_of(model.problem, state.unexplained), total_samples)
+    now = seen_after(seen, model.problem, state.unexplained, total_samples)
     step = mixing_factors(seen, now, decay, offset)
     counts = map_arrays(lambda one: step.batch * one, state.counts)
     if running is not None:
@@ -227,7 +211,7 @@ def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchCourse) -> 
     return BatchOutcome(state, counts, now, *values)
 
 
-def _in_steps(learner: BatchLearner, stream: Stream, course: BatchCourse) -> BatchOutcome:
+def _in_steps(learner: BatchLearner, stream: Stream, course: BatchSettings) -> BatchOutcome:
     """The pieces of a batch one after the other, each mixed in before the next is inferred.
 
     From the beginning on counts stand for all tokens, those of the batch among them.
@@ -236,7 +220,7 @@ def _in_steps(learner: BatchLearner, stream: Stream, course: BatchCourse) -> Bat
     algorithm, model = learner.algorithm, stream.model
     hyper = model.hyper()
     state = State(None, prior := model.prior(hyper), hyper)
-    whole = seen_after(seen, batch_size_of(model.problem, state.unexplained), total_samples)
+    whole = seen_after(seen, model.problem, state.unexplained, total_samples)
     if running is None or seen is None:
         counts, n_before = stream.first_counts(prior, rng, whole.mass), 0
     else:
@@ -249,7 +233,7 @@ def _in_steps(learner: BatchLearner, stream: Stream, course: BatchCourse) -> Bat
     result = stream.step_on(counts, prior, steps, averages=algorithm.averages)
     state = state._replace(unexplained=result.unexplained, n_sweeps=1)
     # Sequences that nothing explains turn out on the way.
-    now = seen_after(seen, batch_size_of(model.problem, state.unexplained), total_samples)
+    now = seen_after(seen, model.problem, state.unexplained, total_samples)
     counts = map_arrays(lambda one: one * (now.mass / whole.mass), result.counts)
     scale = now.mass / max(1, now.n_tokens - n_before)
     state = state._replace(counts=counts)

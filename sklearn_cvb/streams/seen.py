@@ -30,27 +30,20 @@ class SeenSoFar(NamedTuple):
     parameters: dict[str, Any]
 
 
-class BatchSize(NamedTuple):
-    """The size of a batch: tokens and sequences with a path or a tree, uses of words."""
+def seen_after(
+    before: SeenSoFar | None,
+    problem: Any,
+    unexplained: np.ndarray,
+    total_samples: int | None,
+    n_batches: int = 1,
+) -> SeenSoFar:
+    """What was seen with one more batch (None before it: that one alone).
 
-    n_tokens: int
-    n_sequences: int
-    uses: np.ndarray
-
-
-def batch_size_of(problem: Any, unexplained: np.ndarray) -> BatchSize:
-    """How much there is to learn from, beside sequences that nothing explains."""
+    Sequences of the batch that nothing explains do not count.
+    """
     # Numbers are no words.
     uses = getattr(problem, "word_uses", np.empty(0, np.int64))
     n_tokens, n_sequences = problem.sizes_without(unexplained)
-    return BatchSize(n_tokens, n_sequences, uses)
-
-
-def seen_after(
-    before: SeenSoFar | None, size: BatchSize, total_samples: int | None, n_batches: int = 1
-) -> SeenSoFar:
-    """What was seen with one more batch (None before it: that one alone)."""
-    n_tokens, n_sequences, uses = size
     parameters: dict[str, Any] = {}
     if before is not None:
         n_tokens, n_sequences = n_tokens + before.n_tokens, n_sequences + before.n_sequences

@@ -49,7 +49,8 @@ class StepwiseEM(EM):
     keeps_work = True
 
     def __init__(self, pace: StepwisePace, stream_of: Callable[[Any], UnitStream]) -> None:
-        self.pace, self.stream_of = pace, stream_of
+        self.pace: StepwisePace = pace
+        self.stream_of: Callable[[Any], UnitStream] = stream_of
 
     def sweep(
         self, state: State, model: Learnable, rng: np.random.Generator
@@ -62,7 +63,7 @@ class StepwiseEM(EM):
         explained = np.setdiff1d(stream.units(), state.unexplained)
         order = np.random.Generator(np.random.PCG64([steps.seed, state.n_sweeps]))
         result = stream.step_through(state, order.permutation(explained), self.pace, steps.n_steps)
-        weights, cost = self.parameters(model, result.counts, state.prior, state.weights)
+        weights, cost = self.m_step(model, result.counts, state.prior, state.weights)
         after = state._replace(
             counts=result.counts,
             weights=weights,
@@ -74,5 +75,5 @@ class StepwiseEM(EM):
 
     def objective(self, state: State, model: Learnable, history: list[float]) -> float:
         """Weights have moved on since the last sweep, so that another E-step is due."""
-        weights, cost = self.parameters(model, state.counts, state.prior, state.weights)
+        weights, cost = self.m_step(model, state.counts, state.prior, state.weights)
         return float(model.infer(weights).log_normaliser - cost)

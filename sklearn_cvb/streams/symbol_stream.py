@@ -11,7 +11,7 @@ from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.learning.algorithms import CVB, Algorithm
 from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.streams import vocabulary_growth, windows
-from sklearn_cvb.streams.one_batch import BatchSteps, Stream
+from sklearn_cvb.streams.one_batch import Stream
 from sklearn_cvb.streams.seen import MixingFactors
 
 
@@ -53,7 +53,7 @@ class SymbolStream(Stream):
             return None
         return rare_counts(counts.emission, cells, uses)
 
-    def pieces(self) -> BatchSteps:
+    def pieces(self) -> tuple[np.ndarray | None, float]:
         """Windows of long sequences and short ones, or all where states are named.
 
         Where a dictionary or labels name states a batch is one step, and nothing is to be
@@ -64,10 +64,10 @@ class SymbolStream(Stream):
         is_tied = cells.chain.topology is not None and cells.chain.topology.is_tied
         by_token = self.model.settings.update_unit.update == "token"
         if by_token or self.is_named or problem.any_certain or not cells.is_full or is_tied:
-            return BatchSteps()
+            return None, 1.0
         is_long = starts[-1] >= self.length * problem.corpus.n_sequences
         sizes = windows.window_sizes(problem, self.length)
-        return BatchSteps(sizes, self.decays[0 if is_long else 1])
+        return sizes, self.decays[0 if is_long else 1]
 
     def first_counts(self, prior: ChainPrior, rng: np.random.Generator, mass: float) -> HMMCounts:
         """Those that the start is worth."""

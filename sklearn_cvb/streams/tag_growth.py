@@ -1,4 +1,4 @@
-"""A tagger's knowledge between batches: dictionary entries, labels and forms of new words."""
+"""What a tagger knows of words grows with each batch: their legal tags, labels, and word forms."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def grow_tags(
         )
     words = vocabulary.types.tolist()
     n_old = len(knowledge.types)
-    formed = _formed(knowledge, [*words, *corpus.unknown], n_old, corpus, states)
+    formed = _forms_of_new_words(knowledge, [*words, *corpus.unknown], n_old, corpus, states)
     formed = {i: row for i, row in formed.items() if i < len(words) - n_old}
     added, some = _rows_of(knowledge, words[n_old:], formed)
     growth = with_words(cells, added)
@@ -94,7 +94,7 @@ def _expecting(cells: Cells, known: WordShares, scale: float) -> Cells:
     return cells._replace(tag_prior=TagPrior(expected, np.where(told, sizes[row] * shares, 1.0)))
 
 
-def _formed(
+def _forms_of_new_words(
     knowledge: TagKnowledge, words: list[Any], n_old: int, corpus: Corpus, states: np.ndarray
 ) -> dict[int, StateRow]:
     """States and shares of the words behind the old ones that are known by their form, by place."""

@@ -110,7 +110,7 @@ class WindowWalk(NamedTuple):
     problem: Problem
     prior: ChainPrior  # lifted
     spans: WindowSpans
-    room: WindowWorkspace
+    workspace: WindowWorkspace
     averages: bool
 
 
@@ -128,13 +128,13 @@ def counts_after_windows(
     windows before it.
     """
     cut, prior = cut_into_windows(problem, length), lifted_prior(prior, problem)
-    walk = WindowWalk(problem, prior, *_laid_out(problem, cut, steps), averages)
-    moving = _moving(counts, problem)
+    walk = WindowWalk(problem, prior, *_window_layout(problem, cut, steps), averages)
+    moving = _with_totals(counts, problem)
     below = WindowPrior(*(getattr(prior, name) for name in ChainPrior._fields[:-1]))
     done, n_windows, total, lost = 0, len(cut.begin), 0.0, []
     while done < n_windows:
         done, value = step_through_windows(
-            (done, n_windows), walk.spans, problem.lattice, moving, below, averages, walk.room
+            (done, n_windows), walk.spans, problem.lattice, moving, below, averages, walk.workspace
         )
         total += value
         if done < n_windows:
@@ -145,7 +145,7 @@ def counts_after_windows(
     return InferenceResult(_counts_of(moving), total, np.unique(np.array(lost, np.intp)))
 
 
-def _laid_out(
+def _window_layout(
     problem: Problem, cut: WindowCuts, steps: MixingFactors
 ) -> tuple[WindowSpans, WindowWorkspace]:
     """Windows with their borders and steps, and buffers for any of them."""
@@ -160,11 +160,11 @@ def _laid_out(
     longest = int((last - first).max(initial=1))
     entries = np.empty((3, longest * int(lattice.count.max(initial=1))))
     tables = np.empty(n), *np.empty((2, n, n)), np.empty(n)
-    room = WindowWorkspace(entries[0], entries[1], entries[2], np.empty(longest), *tables)
-    return spans, room
+    workspace = WindowWorkspace(entries[0], entries[1], entries[2], np.empty(longest), *tables)
+    return spans, workspace
 
 
-def _moving(counts: HMMCounts, problem: Problem) -> RunningCounts:
+def _with_totals(counts: HMMCounts, problem: Problem) -> RunningCounts:
     start, transition, emission = (np.array(table) for table in counts)
     totals = transition.sum(axis=1), problem.cells.row_totals(emission)
     return RunningCounts(
@@ -179,13 +179,13 @@ def _counts_of(moving: RunningCounts) -> HMMCounts:
 
 def _in_log_space(walk: WindowWalk, moving: RunningCounts, i: int) -> tuple[RunningCounts, float]:
     """The step of a window that float64 loses; nothing, and -inf, where no path explains it."""
-    (problem, prior, spans, room, averages), counts = walk, _counts_of(moving)
+    (problem, prior, spans, workspace, averages), counts = walk, _counts_of(moving)
     cells, first, last = problem.cells, spans.border_begin[i], spans.border_end[i]
     begin, end = spans.begin[i], spans.end[i]
     logs = expected_log(counts, prior, cells)
     if not averages:
         logs = log_weights(posterior_mean(counts, prior, cells))
-    lattice, work = problem.lattice, PassBuffers(*room[:4])
+    lattice, work = problem.lattice, PassBuffers(*workspace[:4])
     tokens = Lattice(lattice.first[first:last], lattice.count[first:last], *lattice[2:])
     states, cell = entry_states(tokens), entry_cells(tokens)
     place = np.repeat(np.arange(first, last), tokens.count)
@@ -213,4 +213,4 @@ def _in_log_space(walk: WindowWalk, moving: RunningCounts, i: int) -> tuple[Runn
         np.bincount(cell + 1, q, len(cells.state) + 1)[1:],
     )
     kept, added = spans.kept_share[i], spans.added_weight[i]
-    return _moving(mix_arrays(counts, kept, found, added), problem), float(value)
+    return _with_totals(mix_arrays(counts, kept, found, added), problem), float(value)

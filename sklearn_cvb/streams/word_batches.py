@@ -10,13 +10,13 @@ from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, refuse_lengths
-from sklearn_cvb.streams.one_batch import RunningCounts
+from sklearn_cvb.streams.one_batch import StreamCounts
 from sklearn_cvb.streams.vocabulary_growth import LayoutGrowth, with_words
 
 
-def words_again(
+def read_word_batch(
     observation: SymbolObservation, learned: Learned, X: Any, y: Any, total_samples: int | None
-) -> tuple[Reading, RunningCounts]:
+) -> tuple[Reading, StreamCounts]:
     """A batch whose new words enter the vocabulary and the layout, and the counts so far."""
     known = observation.options.words
     sequences = reading.sequences_again(known, X)
@@ -38,7 +38,7 @@ def words_again(
     )
     attributes, problem = observation.attributes_of(words), problem_of(corpus, lattice, cells)
     batch_reading = Reading(problem, words, attributes, messages, observation)
-    return batch_reading, RunningCounts(counts, kept)
+    return batch_reading, StreamCounts(counts, kept)
 
 
 def _grown(

@@ -1,4 +1,5 @@
 """Binarisation: trees to binary rules and numbered nodes, and parses back to trees of the treebank.
+Helper symbols stand for the rest of a node's children, and remember sisters before it.
 
 X-bar binarisation to the right, short unary chains. A -> B C D becomes A -> B @A and @A -> C D. A
 chain of unary nodes A - B - C becomes A -> C; the path between each such pair is remembered.
@@ -10,13 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.treebank.arrays import (
-    NONE,
-    AnnotatedRules,
-    ObservedTrees,
-    Parses,
-    rules_of,
-)
+from sklearn_cvb.kernels.treebank import arrays
+from sklearn_cvb.kernels.treebank.arrays import AnnotatedRules, ObservedTrees, Parses
 from sklearn_cvb.reading.corpus import Corpus, sorted_types
 from sklearn_cvb.reading.trees import spans_of
 
@@ -58,24 +54,24 @@ class Treebank(NamedTuple):
     counts: np.ndarray  # (n_rules,), how often each rule is used, in this order
     trees: ObservedTrees  # their symbols are in `rules`
     # For each pair (A, C) of symbols of a unary rule the labels between them, most often.
-    paths: dict[Any, Any]
-    top: Any  # what stands above each tree's root
+    unary_paths: dict[Any, Any]
+    top_label: Any  # what stands above each tree's root
 
     def labels(self) -> list[Any]:
         """All labels, sorted."""
-        labels = {symbol.label for symbol in self.symbols}.union(*self.paths.values())
-        return sorted_types(labels if self.top is None else labels | {self.top})
+        labels = {symbol.label for symbol in self.symbols}.union(*self.unary_paths.values())
+        return sorted_types(labels if self.top_label is None else labels | {self.top_label})
 
     def rules(self, n_subtypes: np.ndarray) -> AnnotatedRules:
         """The rules, laid out for so many subtypes of each symbol."""
-        return rules_of(n_subtypes, self.roots, self.binary, self.unary, self.words)
+        return arrays.rules_of(n_subtypes, self.roots, self.binary, self.unary, self.words)
 
 
 # Kinds of rules, in the order of `AnnotatedRules`.
 _ROOT, _BINARY, _UNARY, _WORD = range(4)
 
 
-class _Reader:
+class _TreeNumbering:
     """Numbers symbols and rules in the order in which trees use them."""
 
     def __init__(self, words: list[int], horizontal: int | None) -> None:
@@ -84,11 +80,11 @@ class _Reader:
         self.symbols: dict[Symbol, int] = {}
         self.names: list[Symbol] = []
         self.rules: tuple[dict[Any, Any], ...] = ({}, {}, {}, {})
-        self.paths: dict[tuple[int, int], Counter[Any]] = {}
+        self.unary_paths: dict[tuple[int, int], Counter[Any]] = {}
         # Kind, rule and children of all nodes.
         self.nodes: list[tuple[int, int, int, int]] = []
 
-    def symbol(self, *fields: Any) -> int:
+    def symbol_number(self, *fields: Any) -> int:
         """The number of a symbol."""
         name = Symbol(*fields)
         number = self.symbols.setdefault(name, len(self.names))
@@ -96,22 +92,22 @@ class _Reader:
             self.names.append(name)
         return number
 
-    def rule(self, kind: int, key: Any) -> int:
+    def rule_number(self, kind: int, key: Any) -> int:
         """The number of a rule among those of its kind."""
         return self.rules[kind].setdefault(key, len(self.rules[kind]))
 
-    def node(
-        self, kind: int, key: tuple[Any, ...], left: int = NONE, right: int = NONE
+    def add_node(
+        self, kind: int, key: tuple[Any, ...], left: int = arrays.NONE, right: int = arrays.NONE
     ) -> tuple[int, int]:
         """Add a node; its symbol and number."""
-        self.nodes.append((kind, self.rule(kind, key), left, right))
+        self.nodes.append((kind, self.rule_number(kind, key), left, right))
         return key[0], len(self.nodes) - 1
 
-    def word(self, symbol: int) -> tuple[int, int]:
+    def add_word(self, symbol: int) -> tuple[int, int]:
         """Add the tag of the next word."""
-        return self.node(_WORD, (symbol, next(self.words)))
+        return self.add_node(_WORD, (symbol, next(self.words)))
 
-    def visit(self, tree: Any) -> tuple[int, int]:
+    def add_tree(self, tree: Any) -> tuple[int, int]:
         """Add all nodes of a tree, children first."""
         labels = [tree.label()]
         while len(tree) == 1 and hasattr(tree[0], "label"):
@@ -119,40 +115,40 @@ class _Reader:
             labels.append(tree.label())
         below = labels[-1]
         if len(tree) == 1:
-            node = self.word(self.symbol(below))
+            node = self.add_word(self.symbol_number(below))
         else:
             children = [
-                self.visit(child)
+                self.add_tree(child)
                 if hasattr(child, "label")
-                else self.word(self.symbol(below, None, True))
+                else self.add_word(self.symbol_number(below, None, True))
                 for child in tree
             ]
-            node = self.branching(below, children)
+            node = self.add_branching_node(below, children)
         if labels[0] == below:
             return node
-        top = self.symbol(labels[0])
+        top = self.symbol_number(labels[0])
         between = tuple(b for a, b in pairwise(labels) if a != b)[:-1]
-        self.paths.setdefault((top, node[0]), Counter())[between] += 1
-        return self.node(_UNARY, (top, node[0]), node[1])
+        self.unary_paths.setdefault((top, node[0]), Counter())[between] += 1
+        return self.add_node(_UNARY, (top, node[0]), node[1])
 
-    def branching(self, label: Any, children: list[tuple[int, int]]) -> tuple[int, int]:
+    def add_branching_node(self, label: Any, children: list[tuple[int, int]]) -> tuple[int, int]:
         """Add a node with two children or more, and what binarisation puts between."""
-        parents = [self.symbol(label)]
+        parents = [self.symbol_number(label)]
         for n in range(1, len(children) - 1):
             begin = 0 if self.horizontal is None else max(0, n - self.horizontal)
             sisters = tuple(str(self.names[symbol]) for symbol, _ in children[begin:n])
-            parents.append(self.symbol(label, sisters))
+            parents.append(self.symbol_number(label, sisters))
         node = children[-1]
         for parent, child in zip(reversed(parents), reversed(children[:-1]), strict=True):
-            node = self.node(_BINARY, (parent, child[0], node[0]), child[1], node[1])
+            node = self.add_node(_BINARY, (parent, child[0], node[0]), child[1], node[1])
         return node
 
 
 def binarise(trees: list[Any], words: list[int], top: Any, horizontal: int | None) -> Treebank:
     """Number the symbols, rules and nodes of trees, whose leaves have these numbers."""
-    reader, starts, root_rules = _Reader(words, horizontal), [0], []
+    reader, starts, root_rules = _TreeNumbering(words, horizontal), [0], []
     for tree in trees:
-        root_rules.append(reader.rule(_ROOT, reader.visit(tree)[0]))
+        root_rules.append(reader.rule_number(_ROOT, reader.add_tree(tree)[0]))
         starts.append(len(reader.nodes))
     begin = np.cumsum([0, *map(len, reader.rules)])
     kind, rule, left, right = np.array(reader.nodes, np.int64).T
@@ -160,7 +156,7 @@ def binarise(trees: list[Any], words: list[int], top: Any, horizontal: int | Non
     root = np.array(root_rules, np.int64)
     counts = np.bincount(np.concatenate([root, rule]), minlength=begin[-1])
     trees_read = ObservedTrees(np.array(starts, np.int64), rule, left.copy(), right.copy(), root)
-    paths = {pair: seen.most_common(1)[0][0] for pair, seen in reader.paths.items()}
+    paths = {pair: seen.most_common(1)[0][0] for pair, seen in reader.unary_paths.items()}
     roots, binary, unary, words_of_tags = map(list, reader.rules)
     rules = roots, binary, unary, words_of_tags
     return Treebank(reader.names, *rules, counts.astype(np.float64), trees_read, paths, top)
@@ -173,9 +169,9 @@ class Debinarisation(NamedTuple):
     """What turns parses back into trees of the treebank: symbols, labels between, top and root."""
 
     symbols: list[Symbol]
-    paths: dict[Any, Any]  # labels between the two symbols of a unary rule
-    top: Any  # what stands above each root
-    root: Any  # the root of a sentence without a tree
+    unary_paths: dict[Any, Any]  # labels between the two symbols of a unary rule
+    top_label: Any  # what stands above each root
+    default_root: Any  # the root of a sentence without a tree
     labels: np.ndarray = _NO_LABELS  # all labels, as charts number them
 
 
@@ -187,8 +183,8 @@ def to_nltk(output: Debinarisation, parses: Parses, sentences: list[list[Any]]) 
     trees = []
     for words, (first, last) in zip(sentences, pairwise(parses.starts.tolist()), strict=True):
         nodes = list(zip(*(column[first:last] for column in columns), strict=True))
-        tree = _nltk_tree(output, nodes, words) if nodes else Tree(output.root, list(words))
-        trees.append(tree if output.top is None else Tree(output.top, [tree]))
+        tree = _nltk_tree(output, nodes, words) if nodes else Tree(output.default_root, list(words))
+        trees.append(tree if output.top_label is None else Tree(output.top_label, [tree]))
     return trees
 
 
@@ -207,7 +203,7 @@ def _nltk_tree(output: Debinarisation, nodes: list[tuple[int, int, int]], words:
         name = output.symbols[symbol]
         if name.is_label or above < 0:
             is_only = span == [begin, end]
-            for label in output.paths.get((above, symbol), ()) if is_only else ():
+            for label in output.unary_paths.get((above, symbol), ()) if is_only else ():
                 between = Tree(label, [])
                 children.append(between)
                 children = between

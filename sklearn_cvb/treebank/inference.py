@@ -1,25 +1,17 @@
-"""Inference over all observed trees: expectations, and sweeps that leave out a tree or a node."""
+"""Inference over all observed trees: expectations, and sweeps that leave out a tree, or a node,
+whose shares are then distributions over subtypes. A tally is counts and prior as a sweep changes
+them.
+"""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 
+from sklearn_cvb.kernels.treebank import training as kernels
 from sklearn_cvb.kernels.treebank.arrays import NONE, ObservedTrees
 from sklearn_cvb.kernels.treebank.tokens import NodeSubtypes, add_uses, sweep_nodes, write_shares
-from sklearn_cvb.kernels.treebank.training import (
-    EXPECT,
-    KEEP,
-    SCORE,
-    SWEEP,
-    WEIGH,
-    AnnotatedShares,
-    AnnotatedTally,
-    RuleBlocks,
-    infer,
-    shares_for,
-    workspace_for,
-)
+from sklearn_cvb.kernels.treebank.training import AnnotatedShares, AnnotatedTally, RuleBlocks
 from sklearn_cvb.learning.threads import even_pieces
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.treebank.binarise import Treebank
@@ -70,10 +62,10 @@ def _infer_all(
     update: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Logs of the weights of all trees, and summed counts; `update` says what else is done."""
-    work = workspace_for(trees, layout.rules, adds_counts=update == EXPECT)
+    work = kernels.workspace_for(trees, layout.rules, adds_counts=update == kernels.EXPECT)
     log_z, i = np.full(len(trees.root), np.nan), np.int64(0)
     while True:
-        i = infer(trees, layout.blocks, tally, shares, work, update, i, log_z)
+        i = kernels.infer(trees, layout.blocks, tally, shares, work, update, i, log_z)
         if i == len(log_z):
             return log_z, work.sums
         log_z[i] = _infer_in_logs(trees, layout.blocks, tally, shares, work.sums, update, i)
@@ -87,11 +79,11 @@ def marginals(
     Those of lost trees are of no use, and their log is -inf.
     """
     tally = frozen_tally(weights, layout)
-    work = workspace_for(trees, layout.rules, keeps_all=True, adds_counts=True)
+    work = kernels.workspace_for(trees, layout.rules, keeps_all=True, adds_counts=True)
     log_z, i = np.full(len(trees.root), np.nan), np.int64(0)
-    shares = shares_for(trees, layout.blocks, False)
+    shares = kernels.shares_for(trees, layout.blocks, False)
     while i < len(log_z):
-        i = infer(trees, layout.blocks, tally, shares, work, EXPECT, i, log_z)
+        i = kernels.infer(trees, layout.blocks, tally, shares, work, kernels.EXPECT, i, log_z)
         if i < len(log_z):
             log_z[i] = -np.inf
     return work.inner[:-1, :-1], work.outer[:-1, :-1], log_z
@@ -107,8 +99,8 @@ def expectation(
     sizes = layout.blocks.nx * layout.blocks.ny * layout.blocks.nz
     is_large = keeps_shares and sizes[trees.rule].sum() > _MANY
     dtype = np.float32 if is_large else np.float64
-    shares = shares_for(trees, layout.blocks, keeps_shares, dtype)
-    update, tally = KEEP if keeps_shares else EXPECT, frozen_tally(weights, layout)
+    shares = kernels.shares_for(trees, layout.blocks, keeps_shares, dtype)
+    update, tally = kernels.KEEP if keeps_shares else kernels.EXPECT, frozen_tally(weights, layout)
     log_z, sums = _infer_all(trees, layout, tally, shares, update)
     if keeps_shares:
         sums = sum_shares(shares, layout, trees)
@@ -119,8 +111,8 @@ def log_likelihoods(
     weights: AnnotatedWeights, layout: TreebankLayout, trees: ObservedTrees
 ) -> np.ndarray:
     """Log of the weight of each tree, summed over annotations."""
-    tally, shares = frozen_tally(weights, layout), shares_for(trees, layout.blocks, False)
-    return _infer_all(trees, layout, tally, shares, WEIGH)[0]
+    tally, shares = frozen_tally(weights, layout), kernels.shares_for(trees, layout.blocks, False)
+    return _infer_all(trees, layout, tally, shares, kernels.WEIGH)[0]
 
 
 def leave_out_sweep(
@@ -133,18 +125,16 @@ def leave_out_sweep(
     """Infer every tree from the counts of all others, which change at once unless frozen."""
     if not frozen:
         shares = shares._replace(count=shares.count.copy())
-    update = SCORE if frozen else SWEEP
+    update = kernels.SCORE if frozen else kernels.SWEEP
     return shares, _infer_all(trees, layout, tally, shares, update)[0]
 
 
 def sum_shares(shares: AnnotatedShares, layout: TreebankLayout, trees: ObservedTrees) -> np.ndarray:
     """Counts of all trees from what each adds, summed anew: updates leave rounding errors."""
-    n_cells, n_rows = int(layout.rules.first[-1]), len(layout.sizes)
-    log_scale = np.zeros(len(layout.blocks.first))
-    tally = AnnotatedTally(np.zeros(n_cells), np.zeros(n_rows), 0.0, np.zeros(n_rows), log_scale)
+    tally = tally_of(np.zeros(len(layout.row)), 0.0, layout)
     # No tree is to be inferred, so that shares are added, and that is all.
-    done, work = np.zeros(len(trees.root)), workspace_for(trees, layout.rules)
-    infer(trees, layout.blocks, tally, shares, work, SCORE, np.int64(0), done)
+    done, work = np.zeros(len(trees.root)), kernels.workspace_for(trees, layout.rules)
+    kernels.infer(trees, layout.blocks, tally, shares, work, kernels.SCORE, np.int64(0), done)
     return tally.cells
 
 
@@ -179,7 +169,7 @@ def _infer_in_logs(
         inner[node] = logsumexp(joint + inner[int(trees.right[node])], axis=(1, 2))
     root = logs_of(trees.root[i])[0, :, 0]
     log_z = float(logsumexp(root + inner[nodes[-1]]))
-    if update > SWEEP:
+    if update > kernels.SWEEP:
         return log_z
     outer = {nodes[-1]: root - (log_z if np.isfinite(log_z) else 0.0)}
     counted = [(trees.root[i], shares.root, i, outer[nodes[-1]] + inner[nodes[-1]])]
@@ -192,7 +182,7 @@ def _infer_in_logs(
         counted.append((trees.rule[node], shares.first, node, joint))
     for rule, firsts, at, joint in counted:
         count = np.exp(joint).ravel() if np.isfinite(log_z) else np.zeros(joint.size)
-        if update == EXPECT:
+        if update == kernels.EXPECT:
             sums[blocks.first[rule] :][: len(count)] += count
         else:
             shares.count[firsts[at] :][: len(count)] = count
@@ -206,7 +196,7 @@ def _infer_in_logs(
 _PIECE = 20_000
 
 
-def nodes_above(trees: ObservedTrees) -> np.ndarray:
+def parents_of(trees: ObservedTrees) -> np.ndarray:
     """The node above each, `NONE` for roots."""
     above = np.full(len(trees.rule), NONE, np.int64)
     for children in (trees.left, trees.right):
@@ -238,11 +228,11 @@ def counts_of_nodes(q: np.ndarray, layout: TreebankLayout, trees: ObservedTrees)
     return tally.cells
 
 
-def token_sweep(
+def node_sweep(
     q: np.ndarray, layout: TreebankLayout, trees: ObservedTrees, tally: AnnotatedTally
 ) -> np.ndarray:
     """New distributions of all nodes; the tally, of their counts, is changed in place."""
-    nodes = NodeSubtypes(q.copy(), nodes_above(trees))
+    nodes = NodeSubtypes(q.copy(), parents_of(trees))
     sweep_nodes(trees, layout.blocks, tally, nodes, np.zeros((2, q.shape[1])))
     return nodes.q
 
@@ -260,7 +250,7 @@ def leave_one_out_scores(
         )
         starts, rule = trees.starts[begin : end + 1] - first, trees.rule[first:last].copy()
         piece = ObservedTrees(starts, rule, left, right, trees.root[begin:end].copy())
-        shares = shares_for(piece, layout.blocks, True)
+        shares = kernels.shares_for(piece, layout.blocks, True)
         write_shares(piece, layout.blocks, shares, np.concatenate([q[first:last], q[-1:]]))
         log_z.append(leave_out_sweep(piece, layout, tally, shares, True)[1])
     return np.concatenate(log_z)

@@ -1,4 +1,6 @@
-"""Trees with latent annotations, as algorithms learn them: starts, steps, splits and merges."""
+"""Trees with latent annotations, as algorithms learn them: starts, EM, VB, CVB, and subtypes of
+symbols that are split in two, or merged where that loses least.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -18,9 +20,9 @@ from sklearn_cvb.treebank.inference import (
     leave_one_out_scores,
     leave_out_sweep,
     marginals,
+    node_sweep,
     sum_shares,
     tally_of,
-    token_sweep,
 )
 from sklearn_cvb.treebank.parameters import (
     AnnotatedWeights,
@@ -42,7 +44,7 @@ class AnnotatedModel(Model):
     alpha: float
     n_subtypes: int  # the most of a symbol
     merge_share: float  # part of the splits that is undone at a time
-    is_fixed: bool  # layouts have `n_subtypes` of all symbols
+    has_all_subtypes: bool  # layouts have `n_subtypes` of all symbols
 
     _shares_type: ClassVar[type] = AnnotatedShares
 
@@ -73,7 +75,7 @@ class AnnotatedModel(Model):
     ) -> tuple[AnnotatedWeights, float]:
         """The mode in the softmax basis, and minus the sum of alpha log theta."""
         rows = self.layout.rows(counts, prior)
-        cells = rows.mean(self.whole(before))
+        cells = rows.mean(self.unscaled(before))
         return unscaled_weights(cells, self.layout), -rows.log_prior_density(cells)
 
     def average(
@@ -100,24 +102,24 @@ class AnnotatedModel(Model):
             counts if frozen else sum_shares(shares, layout, trees), log_z, shares
         )
 
-    def rebase(self, state: State) -> State | None:
+    def adapt_state(self, state: State) -> State | None:
         """The state; None where other subtypes are asked for."""
         now = self.layout.rules.n_subtypes
-        if self.is_fixed and (now != self.n_subtypes).any():
+        if self.has_all_subtypes and (now != self.n_subtypes).any():
             return None
         is_ours = state.shares is None or isinstance(state.shares, self._shares_type)
-        return super().rebase(state) if is_ours else None
+        return super().adapt_state(state) if is_ours else None
 
     def finish(self, state: State, *, goes_on: bool) -> State:
         """Weights without their scale, as predictions keep them."""
-        whole = self.whole(state.weights)
+        whole = self.unscaled(state.weights)
         return (
             state if whole is None else state._replace(weights=unscaled_weights(whole, self.layout))
         )
 
     # Layouts that change between sweeps
 
-    def laid_out(self, layout: TreebankLayout) -> Self:
+    def with_layout(self, layout: TreebankLayout) -> Self:
         """The same trees, annotated with other subtypes."""
         return replace(self, layout=layout)
 
@@ -126,7 +128,7 @@ class AnnotatedModel(Model):
         weights, layout = split_subtypes(self.means_of(state), self.layout, self.n_subtypes, rng)
         return layout, weights
 
-    def merged(self, state: State) -> tuple[TreebankLayout, np.ndarray]:
+    def merge(self, state: State) -> tuple[TreebankLayout, np.ndarray]:
         """Without the least useful splits, and the weights of what is left."""
         means, trees = self.means_of(state), self.problem.trees
         counts, layout = merge_subtypes(means, state.counts, self.layout, trees, self.merge_share)
@@ -134,14 +136,14 @@ class AnnotatedModel(Model):
 
     def means_of(self, state: State) -> np.ndarray:
         """Posterior means of a state."""
-        return self.layout.rows(state.counts, self.alpha).mean(self.whole(state.weights))
+        return self.layout.rows(state.counts, self.alpha).mean(self.unscaled(state.weights))
 
-    def whole(self, weights: AnnotatedWeights | None) -> np.ndarray | None:
+    def unscaled(self, weights: AnnotatedWeights | None) -> np.ndarray | None:
         """Weights without their scale; None for none."""
-        return None if weights is None else weights.whole(self.layout)
+        return None if weights is None else weights.unscaled(self.layout)
 
 
-class TokenAnnotatedModel(AnnotatedModel):
+class NodewiseModel(AnnotatedModel):
     """Observed trees whose nodes are left out one at a time, as if they were independent.
 
     Shares are distributions of nodes over subtypes.
@@ -163,7 +165,7 @@ class TokenAnnotatedModel(AnnotatedModel):
         """Each node given all others; the total is of a pass over the trees, after the sweep."""
         trees, layout = self.problem.trees, self.layout
         if not frozen:
-            shares = token_sweep(shares, layout, trees, tally_of(counts, prior, layout))
+            shares = node_sweep(shares, layout, trees, tally_of(counts, prior, layout))
             counts = counts_of_nodes(shares, layout, trees)
         log_z = leave_one_out_scores(shares, layout, trees, tally_of(counts, prior, layout))
         return InferenceResult.from_log_z(counts, log_z, shares)._replace(unexplained=NOBODY)

@@ -1,4 +1,6 @@
-"""A treebank grammar below its estimators: options, reading of X and y, outcome of a fit."""
+"""A treebank grammar's part in a fit, below its estimators: options, reads sentences and gold
+trees, makes the model, and of the result `Learned` and fitted attributes.
+"""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,20 +14,12 @@ from sklearn_cvb.reading.corpus import Corpus, KnownWords, TakenSequences, short
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.settings import SplitAndMerge
+from sklearn_cvb.treebank import reading as trees
 from sklearn_cvb.treebank.binarise import Debinarisation, Treebank, binarise
 from sklearn_cvb.treebank.inference import TreebankProblem
-from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, split_merge_plan
+from sklearn_cvb.treebank.model import AnnotatedModel, NodewiseModel, split_merge_plan
 from sklearn_cvb.treebank.parameters import LatentPCFGCounts, layout_of
-from sklearn_cvb.treebank.reading import (
-    GoldTrees,
-    are_trees,
-    gold_trees_from,
-    is_tree,
-    sentences_in,
-    tags_in,
-    trees_in,
-    without_top,
-)
+from sklearn_cvb.treebank.reading import GoldTrees
 from sklearn_cvb.treebank.word_classes import word_numbers_of
 
 # Words are those of the treebank; others are known by their form.
@@ -58,13 +52,13 @@ class TreebankObservation(FamilyObservation):
         (sequences, attributes, messages), gold = self._gold(X, y)
         starts = sequences.starts.tolist()
         reading.types_of(sequences.tokens, sequences.starts)
-        tags = tags_in(gold.trees)
+        tags = trees.tags_in(gold.trees)
         lexicon = word_numbers_of(sequences.tokens, tags, starts[:-1], options.rare_threshold)
         known = {"vocabulary_": reading.as_array(list(lexicon.codes)[: lexicon.n_words])}
         corpus = reading.encode(sequences, lexicon.codes)
         reading.refuse_missing(corpus, "a treebank grammar")
         numbers = lexicon.numbers(sequences.tokens, starts[:-1])
-        treebank = binarise(gold.trees, numbers, gold.top, options.horizontal)
+        treebank = binarise(gold.trees, numbers, gold.top_label, options.horizontal)
         if options.alternative:
             messages += reading.caution_of_giant(corpus, options.alternative)
         problem = TreebankProblem(corpus, treebank)
@@ -72,26 +66,27 @@ class TreebankObservation(FamilyObservation):
 
     def _gold(self, X: Any, y: Any) -> tuple[TakenSequences, GoldTrees]:
         """Sentences and their trees."""
-        if is_tree(X):
+        if trees.is_tree(X):
             raise TypeError(f"X is {short_repr(X)}, a single tree: pass a list of trees")
-        if are_trees(X):
+        if trees.are_trees(X):
             if y is not None:
                 raise ValueError("X holds trees, and so does y: pass sentences and trees, or trees")
-            gold = without_top(trees_in(X, "X"))
-            return TakenSequences(sentences_in(gold.trees), {}), gold
+            gold = trees.without_top(trees.trees_in(X, "X"))
+            return TakenSequences(trees.sentences_in(gold.trees), {}), gold
         if y is None:
             raise ValueError(
                 f"{self.options.name} requires y to be passed, but the target y is None: pass "
                 "the tree of each sentence, fit(sentences, trees) or fit(trees)"
             )
         taken = reading.sequences_to_fit(_WORDS, X, y)
-        return taken, gold_trees_from(y, taken.sequences)
+        return taken, trees.gold_trees_from(y, taken.sequences)
 
     @property
     def plan(self) -> SplitMergePlan:
         """Before which sweeps subtypes are split and merged."""
         rounds = self.options.rounds
-        return split_merge_plan(self.options.n_subtypes, rounds and int(rounds.round_length))
+        length = int(rounds.round_length) if rounds else None
+        return split_merge_plan(self.options.n_subtypes, length)
 
     def model(self, reading: Reading) -> AnnotatedModel:
         """The model of what was read, for algorithms to learn."""
@@ -99,7 +94,7 @@ class TreebankObservation(FamilyObservation):
         n_first = 1 if options.rounds else options.n_subtypes
         layout = layout_of(treebank.rules(np.full(len(treebank.symbols), n_first)))
         share = float(options.rounds.merge_share) if options.rounds else 0.0
-        kind = TokenAnnotatedModel if options.update == "token" else AnnotatedModel
+        kind = NodewiseModel if options.update == "token" else AnnotatedModel
         most, is_fixed = options.n_subtypes, options.rounds is None
         return kind(reading.problem, layout, options.init, options.alpha, most, share, is_fixed)
 
@@ -115,14 +110,18 @@ class TreebankObservation(FamilyObservation):
         counts = LatentPCFGCounts(cells, layout.rules.first)
         attributes = {"counts_": counts, "symbols_": labels, "alpha_": alpha}
         more = Debinarisation(
-            treebank.symbols, treebank.paths, treebank.top, _usual_root(treebank), labels
+            treebank.symbols,
+            treebank.unary_paths,
+            treebank.top_label,
+            _most_frequent_root(treebank),
+            labels,
         )
         learned = Learned(
             words=read.words,
             layout=layout,
             prior=alpha,
             counts=counts,
-            fallback=model.whole(state.weights),
+            fallback=model.unscaled(state.weights),
             averages=algorithm.averages,
             extra=more,
         )
@@ -130,9 +129,11 @@ class TreebankObservation(FamilyObservation):
 
     def encoded(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
         """Sentences, or those of trees, in the numbers that rules have for words; and all words."""
-        of_trees = are_trees(X)
+        of_trees = trees.are_trees(X)
         sequences = (
-            sentences_in(trees_in(X, "X")) if of_trees else reading.sequences_again(_WORDS, X)
+            trees.sentences_in(trees.trees_in(X, "X"))
+            if of_trees
+            else reading.sequences_again(_WORDS, X)
         )
         lexicon = learned.words
         corpus = reading.encode(sequences, lexicon.codes)
@@ -146,7 +147,7 @@ class TreebankObservation(FamilyObservation):
         return corpus._replace(tokens=numbers), sequences.tokens
 
 
-def _usual_root(treebank: Treebank) -> Any:
+def _most_frequent_root(treebank: Treebank) -> Any:
     """The most frequent root of trees."""
     n = len(treebank.roots)
     return treebank.symbols[treebank.roots[int(treebank.counts[:n].argmax())]].label

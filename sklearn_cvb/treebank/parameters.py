@@ -1,4 +1,6 @@
-"""Parameters of annotated rules: their layout in cells and rows, counts, weights from counts."""
+"""Parameters of annotated rules as flat cells: a block of subtypes for each rule, a row that sums
+to 1 for each annotated left-hand side. Counts, and weights from counts.
+"""
 
 from typing import Any, NamedTuple
 
@@ -50,7 +52,7 @@ class AnnotatedWeights(NamedTuple):
     cells: np.ndarray
     log_scale: np.ndarray  # (n_rules,), logs of these numbers
 
-    def whole(self, layout: TreebankLayout) -> np.ndarray:
+    def unscaled(self, layout: TreebankLayout) -> np.ndarray:
         """The weights themselves; the smallest may be 0."""
         if not self.log_scale.any():
             return self.cells

@@ -1,4 +1,5 @@
-"""A fitted treebank grammar at work: best trees of sentences, their likelihood, sampled trees.
+"""A fitted treebank grammar at work: coarse-to-fine parsing by charts of items (a symbol over a
+span), Viterbi and max-rule trees, likelihoods of sentences, sampled trees.
 
 First the grammar without annotations says which symbols a span can have, then the whole grammar
 parses with these. A sentence that loses its trees this way is parsed again with all symbols.
@@ -10,24 +11,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from sklearn_cvb.kernels.treebank.arrays import (
-    NONE,
-    AnnotatedGrammar,
-    AnnotatedRules,
-    Parses,
-    grammar_of,
-    rows_of,
-)
-from sklearn_cvb.kernels.treebank.chart import (
-    ChartItems,
-    ItemChart,
-    SpanReach,
-    chart_of,
-    inside,
-    items_of,
-    outside,
-    reach_for,
-)
+from sklearn_cvb.kernels.treebank import arrays
+from sklearn_cvb.kernels.treebank import chart as charts
+from sklearn_cvb.kernels.treebank.arrays import AnnotatedGrammar, AnnotatedRules, Parses
+from sklearn_cvb.kernels.treebank.chart import ChartItems, ItemChart, SpanReach
 from sklearn_cvb.kernels.treebank.decoding import SAME, BestParts, best_parts_for, max_rule, viterbi
 from sklearn_cvb.learning.threads import on_threads
 from sklearn_cvb.reading.sample_sizes import check_sample, drawn_within
@@ -44,10 +31,10 @@ class Parser(NamedTuple):
 
     fine: AnnotatedGrammar
     coarse: AnnotatedGrammar
-    logs: AnnotatedGrammar  # the fine one with logs for weights
+    log_fine: AnnotatedGrammar  # the fine one with logs for weights
     # (2, n_symbols), which symbols can be the lower and the upper items of one word, and of more
-    narrow: np.ndarray
-    wide: np.ndarray
+    word_symbols: np.ndarray
+    span_symbols: np.ndarray
 
 
 class SentenceInference(NamedTuple):
@@ -61,18 +48,18 @@ class SentenceInference(NamedTuple):
     log_z: float  # log p(words); -inf without a tree
 
 
-def without_annotations(rules: AnnotatedRules, weights: np.ndarray) -> np.ndarray:
+def coarse_weights(rules: AnnotatedRules, weights: np.ndarray) -> np.ndarray:
     """Weights of rules whatever the annotations, as often as each subtype is expected."""
-    rows, sizes = rows_of(rules), np.diff(rules.first)
+    rows, sizes = arrays.rows_of(rules), np.diff(rules.first)
     rule = np.repeat(np.arange(len(sizes)), sizes)
     within = np.arange(len(rows)) - rules.first[rule]
     before = np.concatenate([[0], np.cumsum(rules.n_subtypes)])
-    n_right = np.where(rules.right == NONE, 1, rules.n_subtypes[rules.right])[rule]
+    n_right = np.where(rules.right == arrays.NONE, 1, rules.n_subtypes[rules.right])[rule]
     n_left = np.ones(len(rule), np.int64)
     is_word = rule >= rules.begin[3]
     n_left[~is_word] = rules.n_subtypes[rules.left[rule[~is_word]]]
     left = before[rules.left[rule[~is_word]]] + (within // n_right % n_left)[~is_word]
-    is_binary = rules.right[rule] != NONE
+    is_binary = rules.right[rule] != arrays.NONE
     right = before[rules.right[rule[is_binary]]] + (within % n_right)[is_binary]
     children = np.concatenate([left, right])
     n_rows = before[-1] + 1
@@ -94,7 +81,7 @@ def parser_for(rules: AnnotatedRules, weights: np.ndarray, coarse: np.ndarray) -
     """Arrange rules for parsing; `coarse` (n_rules,) are weights without annotations."""
     one = np.ones_like(rules.n_subtypes)
     unannotated = rules._replace(n_subtypes=one, first=np.arange(len(rules.parent) + 1))
-    fine = grammar_of(rules, weights)
+    fine = arrays.grammar_of(rules, weights)
     with np.errstate(divide="ignore"):
         logs = fine._replace(weight=np.log(fine.weight))
     layers = np.zeros((2, 2, len(one)), bool)
@@ -102,26 +89,26 @@ def parser_for(rules: AnnotatedRules, weights: np.ndarray, coarse: np.ndarray) -
     for lower, upper in layers:
         upper[:] = lower
         upper[fine.unary.parent[lower[fine.unary.child]]] = True
-    return Parser(fine, grammar_of(unannotated, coarse), logs, *layers)
+    return Parser(fine, arrays.grammar_of(unannotated, coarse), logs, *layers)
 
 
 def all_items(parser: Parser, grammar: AnnotatedGrammar, n: int) -> ChartItems:
     """All items that n words could have."""
-    shape = n * (n + 1) // 2, *parser.wide.shape
-    keeps = np.broadcast_to(parser.wide, shape).copy()
+    shape = n * (n + 1) // 2, *parser.span_symbols.shape
+    keeps = np.broadcast_to(parser.span_symbols, shape).copy()
     ends = np.arange(1, n + 1)
-    keeps[ends * (ends - 1) // 2] = parser.narrow
+    keeps[ends * (ends - 1) // 2] = parser.word_symbols
     span, is_upper, symbol = np.nonzero(keeps)
-    return items_of(grammar.n_subtypes, n, span, is_upper == 1, symbol)
+    return charts.items_of(grammar.n_subtypes, n, span, is_upper == 1, symbol)
 
 
 def infer_inside(
     grammar: AnnotatedGrammar, words: np.ndarray, items: ChartItems
 ) -> SentenceInference:
     """The inside weights of a sentence, and the outside weights of its root."""
-    n, reach, chart = len(words), reach_for(grammar, len(words)), chart_of(items)
+    n, reach, chart = len(words), charts.reach_for(grammar, len(words)), charts.chart_of(items)
     chart.inside[:] = _word_weights(grammar, words, items)
-    inside(grammar, reach, chart, n)
+    charts.inside(grammar, reach, chart, n)
     return SentenceInference(n, grammar, items, reach, chart, _start_outside(grammar, chart))
 
 
@@ -132,7 +119,7 @@ def _word_weights(grammar: AnnotatedGrammar, words: np.ndarray, items: ChartItem
         row = items.lower_at[i * (i + 1) // 2 * n_symbols :]
         for r in range(lexicon.first[word], lexicon.first[word + 1]):
             at, size = row[lexicon.tag[r]], grammar.n_subtypes[lexicon.tag[r]]
-            if at != NONE:
+            if at != arrays.NONE:
                 cells[at : at + size] += grammar.weight[lexicon.cell[r] : lexicon.cell[r] + size]
     return cells
 
@@ -144,7 +131,7 @@ def _root_cells(grammar: AnnotatedGrammar, chart: ItemChart) -> list[tuple[slice
     return [
         (slice(a, a + size), grammar.weight[cell : cell + size])
         for a, size, cell in zip(at, sizes, grammar.roots.cell, strict=True)
-        if a != NONE
+        if a != arrays.NONE
     ]
 
 
@@ -164,10 +151,10 @@ def likely_items(parser: Parser, words: np.ndarray, threshold: float) -> ChartIt
     coarse = infer_inside(parser.coarse, words, all_items(parser, parser.coarse, len(words)))
     if coarse.log_z == -np.inf:
         return None
-    outside(coarse.grammar, coarse.reach, coarse.chart, coarse.n, threshold)
+    charts.outside(coarse.grammar, coarse.reach, coarse.chart, coarse.n, threshold)
     is_likely, items = coarse.chart.outside > 0, coarse.items
     rows = items.span[is_likely], items.is_upper[is_likely], items.symbol[is_likely]
-    return items_of(parser.fine.n_subtypes, len(words), *rows)
+    return charts.items_of(parser.fine.n_subtypes, len(words), *rows)
 
 
 def infer(parser: Parser, words: np.ndarray, threshold: float) -> SentenceInference | None:
@@ -184,7 +171,7 @@ def infer(parser: Parser, words: np.ndarray, threshold: float) -> SentenceInfere
 def _max_rule_tree(inference: SentenceInference) -> tuple[BestParts, int]:
     """The tree with the largest product of posteriors of its rules, and its root's cell."""
     grammar, chart, items = inference.grammar, inference.chart, inference.items
-    outside(grammar, inference.reach, chart, inference.n, 0.0)
+    charts.outside(grammar, inference.reach, chart, inference.n, 0.0)
     best, ends = best_parts_for(len(chart.inside)), np.arange(1, inference.n + 1)
     tags = np.isin(items.span, ends * (ends - 1) // 2) & ~items.is_upper
     posterior = np.add.reduceat(chart.inside * chart.outside, items.first[:-1])
@@ -236,7 +223,7 @@ def _best_tree(parser: Parser, words: np.ndarray, threshold: float, decoding: st
     if inference is None:
         return np.empty((3, 0), np.int64)
     if decoding == "viterbi":
-        return _nodes_below(inference, *_heaviest_tree(parser.logs, words, inference))
+        return _nodes_below(inference, *_heaviest_tree(parser.log_fine, words, inference))
     return _nodes_below(inference, *_max_rule_tree(inference))
 
 
@@ -259,12 +246,12 @@ def parse(
 ) -> Parses:
     """The best trees of sentences."""
     if coarse is None:
-        coarse = without_annotations(rules, weights)
+        coarse = coarse_weights(rules, weights)
 
     def tree(parser: Parser, words: np.ndarray) -> np.ndarray:
         return _best_tree(parser, words, threshold, decoding)
 
-    trees = _each_sentence(tree, (rules, weights, coarse), tokens, starts, n_jobs)
+    trees = _map_sentences(tree, (rules, weights, coarse), tokens, starts, n_jobs)
     ends = np.cumsum([0, *(nodes.shape[1] for nodes in trees)])
     return Parses(ends, *np.concatenate([np.empty((3, 0), np.int64), *trees], axis=1))
 
@@ -279,10 +266,10 @@ def log_likelihoods(
 ) -> np.ndarray:
     """log p(words) of sentences, over all trees and annotations."""
     even = np.ones(len(rules.parent))
-    return np.array(_each_sentence(_log_likelihood, (rules, weights, even), tokens, starts, n_jobs))
+    return np.array(_map_sentences(_log_likelihood, (rules, weights, even), tokens, starts, n_jobs))
 
 
-def _each_sentence(
+def _map_sentences(
     work: Callable[[Parser, np.ndarray], _Result],
     grammar: tuple[AnnotatedRules, np.ndarray, np.ndarray],
     tokens: np.ndarray,
@@ -296,8 +283,8 @@ def _each_sentence(
     i = int(np.diff(starts).argmax())
     n = int(starts[i + 1] - starts[i])
     # Of each span two places of every symbol, and two weights in either layer.
-    n_items = n * (n + 1) / 2 * len(parser.narrow[0])
-    n_splits = n_items * n / 3 * len(parser.coarse.pairs.left) / len(parser.narrow[0])
+    n_items = n * (n + 1) / 2 * len(parser.word_symbols[0])
+    n_splits = n_items * n / 3 * len(parser.coarse.pairs.left) / len(parser.word_symbols[0])
     check_sample(f"sentence {i}", f"{n:,} words", 48 * n_items, n_splits)
     tokens, n_sentences = np.ascontiguousarray(tokens, np.int64), len(starts) - 1
     results: list[Any] = [None] * n_sentences
@@ -340,7 +327,7 @@ class RuleSampler:
         left, right = int(self.rules.left[rule]), int(self.rules.right[rule])
         if rule >= self.rules.begin[3]:
             return left, []
-        return NONE, [(left, y)] if right == NONE else [(left, y), (right, z)]
+        return arrays.NONE, [(left, y)] if right == arrays.NONE else [(left, y), (right, z)]
 
     def _draw(self, row: int, rng: np.random.RandomState) -> tuple[int, int, int, int]:
         """A rule, and the subtypes of its parent and children."""
@@ -356,7 +343,7 @@ def _subtypes(rules: AnnotatedRules, rule: int, cell: int) -> tuple[int, int, in
     """Subtypes of the parent and the children of a cell of a rule; 0 where there is none."""
     left, right = rules.left[rule], rules.right[rule]
     n_left = 1 if rule >= rules.begin[3] else int(rules.n_subtypes[left])
-    n_right = 1 if right == NONE else int(rules.n_subtypes[right])
+    n_right = 1 if right == arrays.NONE else int(rules.n_subtypes[right])
     rest, z = divmod(cell - int(rules.first[rule]), n_right)
     return (*divmod(rest, n_left), z)
 
@@ -395,15 +382,15 @@ def _draw_tree(
     n_open = 1
     while waiting:
         symbol, number = waiting.pop()
-        if symbol == NONE:
+        if symbol == arrays.NONE:
             ends[number] = len(words)
             continue
         word, children = sampler.draw_children(symbol, number, rng)
-        waiting += [(NONE, len(symbols)), *reversed(children)]
+        waiting += [(arrays.NONE, len(symbols)), *reversed(children)]
         symbols.append(symbol)
         begins.append(len(words))
-        ends.append(NONE)
-        words += [word] if word != NONE else []
+        ends.append(arrays.NONE)
+        words += [word] if word != arrays.NONE else []
         n_open += len(children) - 1
         # Every open symbol derives a word or more; unary rules alone might go on and on.
         if len(words) + n_open > longest or len(symbols) > 100 * longest:

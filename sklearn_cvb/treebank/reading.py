@@ -8,16 +8,8 @@ import numpy as np
 
 from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import (
-    Sequences,
-    Table,
-    as_list,
-    is_table,
-    known_of,
-    samples_of,
-    short_repr,
-)
-from sklearn_cvb.reading.trees import refuse_deep_tree
+from sklearn_cvb.reading.corpus import Sequences, Table
+from sklearn_cvb.reading.trees import refuse_deep_tree, refuse_other_leaves
 
 _FORM = "y holds a tree for each sentence, an nltk.Tree or a tree in brackets: '(S (X a) (X b))'"
 
@@ -37,7 +29,7 @@ class GoldTrees(NamedTuple):
     """Sentences and their trees, cleaned."""
 
     trees: list[Any]  # leaves are words as the sentences have them
-    top: Any  # a label that stood above each of them, and nowhere else
+    top_label: Any  # a label that stood above each of them, and nowhere else
 
 
 def bare_label(label: str) -> str:
@@ -53,15 +45,17 @@ def is_tree(value: Any) -> bool:
 
 def are_trees(X: Any) -> bool:
     """Whether X is a collection of trees; the first sample tells."""
-    if is_tree(X) or isinstance(X, Table) or is_table(X):
+    if is_tree(X) or isinstance(X, Table) or reading.is_table(X):
         return False
-    items = as_list(X)
+    items = reading.as_list(X)
     return items is not None and len(items) > 0 and is_tree(items[0])
 
 
 def trees_in(samples: Any, name: str) -> list[Any]:
     """A collection of trees, cleaned; `name` is what messages call it."""
-    return _for_each_sample(samples_of(samples), lambda i, tree: clean_tree(tree, f"{name}[{i}]"))
+    return _for_each_sample(
+        reading.samples_of(samples), lambda i, tree: clean_tree(tree, f"{name}[{i}]")
+    )
 
 
 def _for_each_sample(samples: list[Any], make: Callable[[int, Any], Any]) -> list[Any]:
@@ -104,7 +98,7 @@ def clean_tree(given: Any, name: str) -> Any:
         except ValueError as error:
             raise ValueError(f"{name} is no tree in brackets: {error}") from None
     if not isinstance(given, Tree):
-        raise TypeError(f"{name} is {short_repr(given)}: {_FORM}")
+        raise TypeError(f"{name} is {reading.short_repr(given)}: {_FORM}")
     refuse_deep_tree(given, name)
     tree = _without_traces(given, name)
     if tree is None:
@@ -137,7 +131,7 @@ def _without_traces(tree: Any, name: str) -> Any:
 def gold_trees_from(y: Any, sequences: Sequences) -> GoldTrees:
     """The tree of each sentence, or for a 2-D X of each row its label, which is a flat tree."""
     lengths = np.diff(sequences.starts)
-    given = known_of(y, lengths, sequences.width, _FORM)
+    given = reading.known_of(y, lengths, sequences.width, _FORM)
     of_rows = sequences.width is not None and not any(map(is_tree, given))
 
     def tree_of(i: int, known: Any) -> Any:
@@ -154,7 +148,7 @@ def _flat_tree(label: Any, i: int, words: list[Any]) -> Any:
 
     if reading.is_missing(label) or not np.isscalar(label):
         raise ValueError(
-            f"Input y contains NaN or no label: y[{i}] is {short_repr(label)}; {_FORM}"
+            f"Input y contains NaN or no label: y[{i}] is {reading.short_repr(label)}; {_FORM}"
         )
     if isinstance(label, float | np.floating) and not np.isfinite(label):
         raise ValueError(f"Input y contains infinity: y[{i}] is {label}; {_FORM}")
@@ -164,14 +158,7 @@ def _flat_tree(label: Any, i: int, words: list[Any]) -> Any:
 def _with_leaves(tree: Any, i: int, words: list[Any]) -> Any:
     """The tree with the words of its sentence for leaves, which must be the same."""
     leaves = tree.leaves()
-    if len(leaves) != len(words):
-        raise ValueError(
-            f"sentence {i} has {len(words)} tokens but y[{i}] has {len(leaves)} leaves; traces "
-            "(-NONE-) are no tokens"
-        )
-    for leaf, word in zip(leaves, words, strict=True):
-        if leaf != word and str(leaf) != str(word):
-            raise ValueError(f"y[{i}] has the leaf {leaf!r} where sentence {i} has {word!r}")
+    refuse_other_leaves(leaves, words, i, "; traces (-NONE-) are no tokens")
     replaced = iter(words)
 
     def visit(node: Any) -> Any:

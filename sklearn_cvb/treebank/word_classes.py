@@ -1,4 +1,5 @@
-"""Classes of rare and unknown words by their form, which a treebank's rare words tell apart.
+"""Signatures: classes of rare and unknown words by their form (case, marks, ending), learned from a
+treebank's rare words, and the numbers that rules have for words and classes.
 
 After the classes of the Berkeley parser (Petrov et al. 2006), for any script: what a word begins
 with, which marks are within it, how it ends. Which endings are classes is learned, as in the pruned
@@ -35,7 +36,7 @@ class Signature(NamedTuple):
     def __str__(self) -> str:
         return f"<{' '.join(self.features)}{self.ending and ' -'}{self.ending}>"
 
-    def with_endings(self) -> "list[Signature]":
+    def with_shorter_endings(self) -> "list[Signature]":
         """This class, then with a letter less of its ending each."""
         n = len(self.ending)
         endings = [self.ending[n - length :] for length in range(n, _SHORTEST - 1, -1)]
@@ -54,7 +55,7 @@ def signatures_of(word: Hashable, is_first: bool) -> list[Signature]:
     >>> print(*signatures_of("Re-act", False))
     <word capital dash -act> <word capital dash -ct> <word capital dash> <word capital> <word>
     """
-    classes = _finest_signature(word, is_first).with_endings()
+    classes = _finest_signature(word, is_first).with_shorter_endings()
     features = classes[0].features
     return classes + [Signature(features[:n]) for n in range(len(features) - 1, 0, -1)]
 
@@ -147,14 +148,14 @@ def _classes_of_rare(rare: list[tuple[Signature, Any]]) -> set[Signature]:
     """
     members: dict[Signature, list[int]] = defaultdict(list)
     for i, (finest, _) in enumerate(rare):
-        for one in finest.with_endings():
+        for one in finest.with_shorter_endings():
             members[one].append(i)
     tags = [tag for _, tag in rare]
     tallies = {one: Counter(map(tags.__getitem__, some)) for one, some in members.items()}
     classes, rest = set[Signature](), set(range(len(rare)))
     for one in sorted((one for one in members if one.ending), key=lambda one: -len(one.ending)):
         words = rest.intersection(members[one])
-        tally, shorter = Counter(map(tags.__getitem__, words)), one.with_endings()[1]
+        tally, shorter = Counter(map(tags.__getitem__, words)), one.with_shorter_endings()[1]
         if _log_ratio(tally, tallies[shorter]) >= log(_LEAST_RATIO):
             classes.add(one)
             rest -= words

@@ -13,7 +13,7 @@ from sklearn_cvb import (
     symmetrize,
     to_pharaoh,
 )
-from sklearn_cvb.estimators.both_directions import agreed
+from sklearn_cvb.estimators.both_directions import product_posteriors
 from sklearn_cvb.metrics import alignment_error_rate, alignment_f1, alignment_scores
 
 # Of three source and four target words; forward has 2-3 alone, backward 0-1, 1-2 and 2-0.
@@ -129,7 +129,7 @@ def test_each_round_starts_from_products_of_both_directions(kind):
     settings = {"max_iter": 1, "beta": 0.1, "alpha": 0.1}
     forward, backward = kind(**settings).fit(X), kind(**settings).fit(TURNED)
     for _ in range(2):
-        starts = agreed(forward.link_proba_, backward.link_proba_)
+        starts = product_posteriors(forward.link_proba_, backward.link_proba_)
         forward = kind(**settings | {"init": starts[0]}).fit(X)
         backward = kind(**settings | {"init": starts[1]}).fit(TURNED)
     estimator = kind(**settings)
@@ -142,11 +142,11 @@ def test_each_round_starts_from_products_of_both_directions(kind):
 
 def test_products_keep_what_has_no_source():
     forward, backward = np.array([[0.6, 0.0, 0.4]]), np.array([[0.5, 0.5], [0.2, 0.8]])
-    ours, theirs = agreed([forward], [backward])
+    ours, theirs = product_posteriors([forward], [backward])
     np.testing.assert_allclose(ours[0], [[0.3 / 0.7, 0, 0.4 / 0.7]])
     np.testing.assert_allclose(theirs[0], [[0.3 / 0.8, 0.5 / 0.8], [0, 1]])
     nothing = np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 1.0], [0.0, 1.0]])
-    assert np.array_equal(agreed(*[[table] for table in nothing])[0][0], nothing[0])
+    assert np.array_equal(product_posteriors(*[[table] for table in nothing])[0][0], nothing[0])
 
 
 def test_what_cannot_agree_is_told():

@@ -169,13 +169,18 @@ def test_measurements_without_an_emission_are_asked_about():
 
 def test_states_that_are_not_learned_from_are_asked_about():
     y = [[0, 1, 0], [0, 1, 1], [1, 0]]
-    with pytest.warns(UserWarning, match="y is ignored: set supervision='y'") as caught:
-        EMHMM(random_state=0, tol=0, max_iter=2).fit(X, y)
-    assert [one.filename for one in caught] == [__file__]
+    names = np.array(["a", "b", "a"])
+    for known, cure in ((y, "supervision='y'"), (names, "HMMClassifier")):
+        with pytest.warns(UserWarning, match=f"y is ignored: .*{cure}") as caught:
+            EMHMM(random_state=0, tol=0, max_iter=2).fit(X, known)
+        assert [one.filename for one in caught] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # Labels of whole sequences are for scores; taggers are told to ignore tags.
-        EMHMM(random_state=0, tol=0, max_iter=2).fit(X, ["a", "b", "a"])
+        # Numbers may be targets of scores, and pipelines hand on what later steps learn from.
+        # Taggers are told to ignore tags.
+        EMHMM(random_state=0, tol=0, max_iter=2).fit(X, [0, 1, 0])
+        shares = EMHMM(random_state=0, tol=0, max_iter=2).fit_transform(X, names)
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0)
         EMHMM(random_state=0, tol=0, max_iter=2, supervision="y").fit(X, y)
         tags = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"]]
         EMHMMTagger(LEGAL, random_state=0, tol=0, max_iter=2, supervision="none").fit(X, tags)
@@ -451,7 +456,7 @@ def test_lengths_that_do_not_fit():
     fails(ValueError, "sum to the number of steps (3)", split_by_lengths, [1, 2, 3], [3, 0])
     message = "X must have one column of symbols, or several of numbers, got shape (3, 2)"
     fails(ValueError, message, split_by_lengths, np.full((3, 2), "a"), [3])
-    message = "X must have one axis of steps and columns, got shape (3, 2, 1)"
+    message = "X must have one column of symbols, or several of numbers, got shape (3, 2, 1)"
     fails(ValueError, message, split_by_lengths, np.ones((3, 2, 1)), [3])
 
 

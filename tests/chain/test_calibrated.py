@@ -23,14 +23,14 @@ from sklearn_cvb import (
 from sklearn_cvb.certainty import calibrated
 from sklearn_cvb.certainty.calibrated import (
     draw_deviations,
+    draw_widened,
     exact_covariance,
     flat_cells,
-    missing_in_covariance,
-    missing_in_draws,
+    missing_information_of_covariance,
+    missing_information_of_draws,
     roots_of_rows,
     short_runs,
     standardised_counts,
-    widen,
 )
 from sklearn_cvb.certainty.cells import counts_by_unit
 from sklearn_cvb.certainty.structures import FreeRows
@@ -126,10 +126,10 @@ def test_information_is_the_curvature_of_the_likelihood(name):
     whole = np.bincount(rows.row, rows.mean, len(totals)) > 1 - 1e-9
     used = used[whole[rows.row[used]]]
     roots = roots_of_rows(
-        FreeRows(np.where(np.isin(np.arange(len(own.u)), used), own.u, 0.0), *own[1:])
+        FreeRows(np.where(np.isin(np.arange(len(own.alpha)), used), own.alpha, 0.0), *own[1:])
     )
-    scale = np.zeros(len(own.u))
-    scale[used] = np.sqrt(own.u[used])
+    scale = np.zeros(len(own.alpha))
+    scale[used] = np.sqrt(own.alpha[used])
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     across = inverse[:, None] * exact_covariance(structures, rows) * inverse
     projection = np.diag(scale > 0) - (roots @ roots.T).toarray()
@@ -144,7 +144,7 @@ def test_information_is_the_curvature_of_the_likelihood(name):
 
     step, rng = 1e-3, np.random.default_rng(0)
     for _ in range(6):
-        line = np.zeros(len(own.u))
+        line = np.zeros(len(own.alpha))
         line[used] = rng.standard_normal(len(used))
         f = [likelihood(k * step * line) for k in (-2, -1, 0, 1, 2)]
         second = (-f[0] + 16 * f[1] - 30 * f[2] + 16 * f[3] - f[4]) / (12 * step**2)
@@ -167,17 +167,17 @@ def shown(missing):
 def test_low_rank_and_dense_agree(monkeypatch):
     rows, deviations = rows_and_deviations(9)
     each = standardised_counts(deviations, rows)
-    dense = missing_in_covariance((each.T @ each).toarray(), roots_of_rows(rows))
+    dense = missing_information_of_covariance((each.T @ each).toarray(), roots_of_rows(rows))
     rng = np.random.default_rng(0)
-    thin = missing_in_draws(deviations, rows, rng)
+    thin = missing_information_of_draws(deviations, rows, rng)
     monkeypatch.setattr(calibrated, "_DENSE", 0)
     monkeypatch.setattr(calibrated, "_N_DIRECTIONS", 8)
-    largest = missing_in_draws(deviations, rows, rng)
+    largest = missing_information_of_draws(deviations, rows, rng)
     assert len(thin.shares) == len(dense.shares) == 9
     np.testing.assert_allclose(thin.shares, dense.shares, atol=1e-10)
     np.testing.assert_allclose(shown(thin), shown(dense), atol=1e-10)
     np.testing.assert_allclose(largest.shares, dense.shares[:8], atol=1e-10)
-    eight = missing_in_covariance((each.T @ each).toarray(), roots_of_rows(rows))
+    eight = missing_information_of_covariance((each.T @ each).toarray(), roots_of_rows(rows))
     eight = eight._replace(shares=eight.shares[:8], directions=eight.directions[:, :8])
     np.testing.assert_allclose(shown(largest), shown(eight), atol=1e-10)
     # No row can move as a whole.
@@ -189,19 +189,19 @@ def test_draws_have_the_inverse_of_the_observed_information():
     """Slowly: a basis of each row, the complete information minus the missing one, inverted."""
     rows, deviations = rows_and_deviations()
     # Three rows list all of their cells, the last one has a rest, which comes after them.
-    assert rows.u[-4:].astype(bool).tolist() == [False, False, False, True]
-    rows = FreeRows(400 * rows.u, rows.row, 400 * rows.totals)
+    assert rows.alpha[-4:].astype(bool).tolist() == [False, False, False, True]
+    rows = FreeRows(400 * rows.alpha, rows.row, 400 * rows.totals)
     deviations = deviations * 20
     rng = np.random.default_rng(3)
-    missing = missing_in_draws(deviations, rows, rng)
+    missing = missing_information_of_draws(deviations, rows, rng)
     assert 0.2 < missing.shares.max() < 0.95
     with np.errstate(divide="ignore"):
-        drawn = np.log([widen(rows, missing, rng) for _ in range(20_000)])
-    used = np.flatnonzero(rows.u)
-    complete, centred = np.diag(rows.u), np.pad(deviations.toarray(), ((0, 0), (0, 4)))
+        drawn = np.log([draw_widened(rows, missing, rng) for _ in range(20_000)])
+    used = np.flatnonzero(rows.alpha)
+    complete, centred = np.diag(rows.alpha), np.pad(deviations.toarray(), ((0, 0), (0, 4)))
     for r in range(4):
         own = rows.row == r
-        complete[np.ix_(own, own)] -= np.outer(rows.u[own], rows.mean[own])
+        complete[np.ix_(own, own)] -= np.outer(rows.alpha[own], rows.mean[own])
         centred[:, own] -= centred[:, own].sum(axis=1, keepdims=True) * rows.mean[own]
     observed = (complete - centred.T @ centred)[np.ix_(used, used)]
     # Log probabilities are known up to a constant of each row: take differences within rows.
@@ -211,7 +211,7 @@ def test_draws_have_the_inverse_of_the_observed_information():
     expected = np.linalg.inv(basis.T @ observed @ basis)
     contrast = drawn[:, free] - drawn[:, first[rows.row[free]]]
     np.testing.assert_allclose(np.cov(contrast.T), expected, atol=0.06 * np.abs(expected).max())
-    np.testing.assert_allclose(np.bincount(rows.row, widen(rows, missing, rng)), 1.0)
+    np.testing.assert_allclose(np.bincount(rows.row, draw_widened(rows, missing, rng)), 1.0)
 
 
 @pytest.mark.long

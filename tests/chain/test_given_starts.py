@@ -31,7 +31,7 @@ from sklearn_cvb.emissions import (
     VonMises,
     ZeroInflated,
 )
-from sklearn_cvb.estimators.door import means_of
+from sklearn_cvb.estimators.door import posterior_means_of
 
 X = [["a", "b", "a", "c"], ["b", "b", "c"], ["a", "c", "c", "c", "b"]]
 START = [0.7, 0.3]
@@ -70,7 +70,7 @@ def log_likelihoods(X, start, steps, words, names="abc"):
 
 def numbers_of(model):
     """What a fitted model of numbers has learned, to go on from."""
-    tables = means_of(model).emissions
+    tables = posterior_means_of(model).emissions
     return HMMParameters(startprob=model.startprob_, transmat=model.transmat_, emissions=tables)
 
 

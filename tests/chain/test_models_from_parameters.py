@@ -36,7 +36,7 @@ from sklearn_cvb.emissions import (
     VonMises,
     ZeroInflated,
 )
-from sklearn_cvb.estimators.door import means_of
+from sklearn_cvb.estimators.door import posterior_means_of
 
 X = [["a", "b", "a", "c"], ["b", "b", "c"], ["a", "c", "c", "c", "b"]]
 START = np.array([0.7, 0.3])
@@ -125,7 +125,7 @@ def test_what_a_fit_says_again(transitions):
 def test_numbers_say_it_again(kind):
     emission, table = EMISSIONS[kind]
     first = EMHMM(2, emission=emission, random_state=0).fit([table])
-    tables = means_of(first).emissions
+    tables = posterior_means_of(first).emissions
     tables |= {"startprob": first.startprob_, "transmat": first.transmat_}
     model = EMHMM.from_parameters(emission=emission, **tables)
     assert np.allclose(model.score_samples([table]), first.score_samples([table]), rtol=1e-10)
@@ -159,7 +159,7 @@ def as_lists(tables, n_states=2):
 def test_tables_of_one_column_may_be_lists(kind):
     emission, table = SINGLE[kind]
     first = EMHMM(2, emission=emission, random_state=0, max_iter=9).fit([table])
-    tables = means_of(first).emissions
+    tables = posterior_means_of(first).emissions
     lists = as_lists(tables)
     if kind == "categories":
         lists = {"category_probabilities": tables["category_probabilities"][0]}

@@ -26,7 +26,7 @@ from sklearn_cvb.reading.corpus import encode, read_ragged
 from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
     merge_surveys,
-    read_here,
+    read_local_parts,
     read_part,
     type_corpus_of,
     word_counts_of,
@@ -70,7 +70,7 @@ def labels():
 
 def fit_here(model, parts):
     """Fit a model on parts in this process; returns what was read."""
-    read = read_here(*asked_in_parts(model), parts)
+    read = read_local_parts(*asked_in_parts(model), parts)
     warn(read.messages)
     model._fit_reading(read, None, None)
     return read

@@ -228,7 +228,9 @@ def test_what_is_hardly_there_hardly_tells_of_gamma():
     counts = HMMCounts(np.zeros(3), shares, np.empty(0))
     totals = HMMCounts(np.zeros(1), np.ones(3), np.empty(0))
     before = concentrations(3, 1.3, 0.9)._replace(learn_gamma=True)
-    after = learn_shared_weights(before, counts, Presence(counts, totals), dirichlet.ascend)
+    after = learn_shared_weights(
+        before, counts, Presence(counts, totals), dirichlet.damped_fixed_point
+    )
     anew = 0.0
     for of_state in shares.T:
         for case in itertools.product([0, 1], repeat=3):

@@ -19,7 +19,7 @@ from sklearn_cvb import (
     Transitions,
     VBHMMTagger,
 )
-from sklearn_cvb.scale.symbols.vocabulary_pass import read_here
+from sklearn_cvb.scale.symbols.vocabulary_pass import read_local_parts
 
 KINDS = [EMHMM, VBHMM, CVBHMM]
 N = 4
@@ -80,7 +80,7 @@ def in_parts(model, X, n):
     cuts = np.linspace(0, len(X), n + 1).astype(int).tolist()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        read = read_here(
+        read = read_local_parts(
             *asked_in_parts(model),
             [(X[a:b], None) for a, b in pairwise(cuts)],
         )

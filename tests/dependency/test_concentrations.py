@@ -46,9 +46,9 @@ def test_vb_takes_one_step(stop):
     before = VBDMV(max_iter=20, **settings).fit(X)
     after = VBDMV(max_iter=21, **settings).fit(X)
     cells = cells_from(before.counts_)
-    attach = step(0.1, cells, ONES, (0,), dirichlet.ascend)
-    decide = step(0.1, cells, ONES, (1,), dirichlet.ascend)
-    both = step(0.1, cells, ONES, (0, 1), dirichlet.ascend)
+    attach = step(0.1, cells, ONES, (0,), dirichlet.damped_fixed_point)
+    decide = step(0.1, cells, ONES, (1,), dirichlet.damped_fixed_point)
+    both = step(0.1, cells, ONES, (0, 1), dirichlet.damped_fixed_point)
     expected = {"auto": (attach, decide), None: (both, both), 0.7: (attach, 0.7)}[stop]
     assert (after.alpha_, after.alpha_stop_) == pytest.approx(expected, rel=1e-9)
     assert after.alpha_ != 0.1

@@ -175,10 +175,10 @@ def test_states_have_their_shares_and_most_frequent_symbols():
     table = table.toarray() if hasattr(table, "toarray") else table
     for k, row in enumerate(learned.rows):
         assert row.share == pytest.approx(table[:, k].sum() / table.sum())
-        word, p = row.best[0]
+        word, p = row.most_probable[0]
         assert word == model.vocabulary_[table[:, k].argmax()]
         assert p == pytest.approx(table[:, k].max() / table[:, k].sum())
-    np.testing.assert_array_equal(learned.steps, model.transmat_)
+    np.testing.assert_array_equal(learned.transitions, model.transmat_)
 
 
 def test_words_are_quoted():
@@ -193,11 +193,11 @@ def test_tags_name_rows_and_the_rest_is_counted():
     text = [words, words[:5] * 3]
     model = EMHMMTagger(tags, random_state=0).fit(text)
     learned = ModelSummary(model).learned
-    assert learned.kind == "tag"
+    assert learned.row_title == "tag"
     assert (len(learned.rows), learned.n_more) == (30, 10)
     # The most frequent ones are kept.
     assert {row.name for row in learned.rows} >= {f"T{i:02d}" for i in range(5)}
-    assert learned.steps.shape == (30, 30)
+    assert learned.transitions.shape == (30, 30)
     # Neither the rows nor the picture fill a screen; the picture opens at a click.
     assert ModelSummary(model)._repr_html_().count("max-height:26em") == 3
     assert "<details><summary>Transitions</summary>" in ModelSummary(model)._repr_html_()
@@ -213,7 +213,7 @@ def test_states_without_a_token_are_counted_and_clusters_named(fitted):
     summary = model.summary()
     assert [row.name for row in summary.learned.rows] == [str(state) for state in used]
     assert f"\nand {9 - len(used)} unused\n" in str(summary)
-    np.testing.assert_array_equal(summary.learned.steps, model.transmat_[np.ix_(used, used)])
+    np.testing.assert_array_equal(summary.learned.transitions, model.transmat_[np.ix_(used, used)])
     # A model that has seen nothing shows all of its states.
     given = EMHMM.from_parameters(
         startprob=[1.0, 0.0], transmat=[[1.0, 0.0]] * 2, emissionprob=np.eye(2)
@@ -244,9 +244,9 @@ def test_numbers_show_means_and_standard_deviations(kind):
     series = [np.vstack([rng.normal(0, 1, (30, 2)), rng.normal(9, 3, (30, 2))])]
     model = VBHMM(2, emission=Gaussian(covariance_type=kind), random_state=0).fit(series)
     rows = sorted(
-        ModelSummary(model).learned.rows, key=lambda row: float(row.best[0][0].split()[0])
+        ModelSummary(model).learned.rows, key=lambda row: float(row.most_probable[0][0].split()[0])
     )
-    widths = [float(row.best[0][0].split("±")[1].split(",")[0]) for row in rows]
+    widths = [float(row.most_probable[0][0].split("±")[1].split(",")[0]) for row in rows]
     expected = (2.2, 2.2) if kind == "tied" else (1.0, 3.0)
     assert widths == pytest.approx(expected, rel=0.25)
 
@@ -256,20 +256,20 @@ def test_columns_of_several_kinds_are_all_told():
     emission = Columns([(Gaussian(), [0]), (Bernoulli(), [1])])
     model = VBHMM(2, emission=emission, random_state=0).fit(series)
     for row in ModelSummary(model).learned.rows:
-        assert [text.split()[0] for text, _ in row.best][1] == "p(1)"
-        assert "±" in row.best[0][0]
+        assert [text.split()[0] for text, _ in row.most_probable][1] == "p(1)"
+        assert "±" in row.most_probable[0][0]
 
 
 def test_rules_dependents_and_translations_are_the_most_probable(fitted):
     grammar, dependencies, alignment = (fitted[n] for n in ("grammar", "dependencies", "alignment"))
-    rows = {row.name: row.best for row in ModelSummary(grammar).learned.rows}
+    rows = {row.name: row.most_probable for row in ModelSummary(grammar).learned.rows}
     assert rows["S"] == [("A B", 1.0)]
     assert [text for text, _ in rows["B"]] == ["'b'", "A B"]
-    rows = {row.name: row.best for row in ModelSummary(dependencies).learned.rows}
+    rows = {row.name: row.most_probable for row in ModelSummary(dependencies).learned.rows}
     root, p = rows["(root)"][0]
     assert p == dependencies.rootprob_.max()
     assert root == dependencies.vocabulary_[dependencies.rootprob_.argmax()]
-    rows = {row.name: row.best for row in ModelSummary(alignment).learned.rows}
+    rows = {row.name: row.most_probable for row in ModelSummary(alignment).learned.rows}
     assert rows["the"] == alignment.lexicon_.translations("the", 6)
 
 
@@ -280,10 +280,10 @@ def test_classes_show_their_priors_and_their_models(fitted):
     assert (second.name, second.share) == ("y<", 0.25)
     own = model.estimators_[0]
     sweeps = f"{own.n_iter_} sweeps, converged"
-    assert first.best == [
+    assert first.most_probable == [
         (f"3 sequences, 2 states, objective {own.objective_:.6g}, {sweeps}", None)
     ]
-    assert second.best[0][0].startswith("1 sequence, 2 states, ")
+    assert second.most_probable[0][0].startswith("1 sequence, 2 states, ")
     assert str(ModelSummary(model)).endswith("\n2 classes, CVBHMM")
     assert "y&lt;" in model._repr_html_()
     assert "polyline" not in ModelSummary(model)._repr_html_()

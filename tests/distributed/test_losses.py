@@ -184,12 +184,14 @@ PARTS = "sklearn_cvb.scale.symbols.parts"
 
 
 def test_a_partition_that_reads_differently_is_noticed():
-    index, part = PartIndex(0, 0), workers.read(3, PARTS, [["a", "b"]], None)
-    known = workers.origin(3, part)
-    assert known == workers.origin(3, workers.read(3, PARTS, [["a", "b"]], None))
-    other = workers.read(3, PARTS, [["a", "c"]], None)
+    index, part = PartIndex(0, 0), workers.read_partition(3, PARTS, [["a", "b"]], None)
+    known = workers.identify_partition(3, part)
+    assert known == workers.identify_partition(
+        3, workers.read_partition(3, PARTS, [["a", "b"]], None)
+    )
+    other = workers.read_partition(3, PARTS, [["a", "c"]], None)
     with pytest.raises(ValueError, match="partition 3 of X held other sequences when it was read"):
-        workers.ask(PARTS, None, other, (index, known), "a fit", ("summary",))
+        workers.ask_shard(PARTS, None, other, (index, known), "a fit", ("summary",))
 
 
 @pytest.mark.parametrize("who", ["client", "scheduler"])
@@ -242,4 +244,4 @@ def test_workers_import_the_package_before_anything_is_sent(monkeypatch):
         source.survey(EMHMM(1)._observation(to_fit=True))
         source.close()
     assert asked[0] is workers.import_package
-    assert workers.survey in asked
+    assert workers.survey_partition in asked

@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn_cvb import CVBPCFG, CVBHMMTagger, EMHMMTagger, Grammar, Symbols
 from sklearn_cvb.chain.symbols import leave_out
-from sklearn_cvb.grammar import model as trees
+from sklearn_cvb.grammar import inference as trees
 from sklearn_cvb.grammar.grammar import Rule, TerminalRun
 from sklearn_cvb.kernels.chain.leave_out import SWEEP
 

@@ -17,7 +17,7 @@ from sklearn_cvb import (
     MiniBatches,
     Samples,
 )
-from sklearn_cvb.grammar import model as grammars
+from sklearn_cvb.grammar import inference as grammars
 from sklearn_cvb.grammar.inference import sum_shares
 from sklearn_cvb.grammar.prediction import weights_to_predict
 
@@ -240,7 +240,7 @@ def test_a_sweep_broken_off_leaves_shares_that_are_summed_again(monkeypatch):
     ours = sum_shares(best.state.shares, read.problem)
     assert len(best.history) == 3
     assert np.abs(best.state.counts - ours).max() > 1e-3
-    resumed = model._model(read).rebase(best.state)
+    resumed = model._model(read).adapt_state(best.state)
     np.testing.assert_array_equal(resumed.counts, ours)
     n_children = sum(2 * (len(words) - 1) for words in LONGER)
     assert model.fit(LONGER).counts_.rule[-18:].sum() == pytest.approx(n_children)

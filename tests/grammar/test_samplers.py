@@ -5,7 +5,7 @@ import pytest
 import restatement_pcfg as plain
 
 from sklearn_cvb import GibbsPCFG, Grammar, HastingsPCFG, Samples
-from sklearn_cvb.grammar import model as grammars
+from sklearn_cvb.grammar import inference as grammars
 from sklearn_cvb.grammar.inference import draw_sweep, frozen_tally
 from sklearn_cvb.grammar.layout import layout_of
 from sklearn_cvb.grammar.model import dirichlet_draw

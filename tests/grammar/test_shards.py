@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, HastingsPCFG
 from sklearn_cvb.scale.grammars.parts import GrammarPartLayout, shard_of
-from sklearn_cvb.scale.symbols.vocabulary_pass import read_here, read_part
+from sklearn_cvb.scale.symbols.vocabulary_pass import read_local_parts, read_part
 
 TEXT = """
 S -> NP VP
@@ -53,7 +53,7 @@ COLLAPSED = {
 
 def fit_here(model, parts):
     """Fit a model on parts in this process; returns what was read."""
-    read = read_here(*asked_in_parts(model), parts)
+    read = read_local_parts(*asked_in_parts(model), parts)
     model._fit_reading(read, None, None)
     return read
 

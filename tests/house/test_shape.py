@@ -191,7 +191,7 @@ def test_algorithms_know_no_family_and_no_estimator():
 def test_models_know_no_algorithm():
     """What a chain remembers and what is averaged over samples are no algorithms."""
     assert _is_algorithm("sklearn_cvb.learning.algorithms.EM")
-    assert not _is_algorithm("sklearn_cvb.learning.gibbs.mean_means")
+    assert not _is_algorithm("sklearn_cvb.learning.gibbs.means_over_samples")
     found = [
         (name, imported)
         for name in _MODELS

@@ -95,7 +95,9 @@ def test_intervals_are_wider_than_mean_fields_and_can_be_repeated(name):
     lower, upper = flat_of(first.lower), flat_of(first.upper)
     assert (lower <= upper).all()
     rows = structures.free_rows(counts, prior)
-    plain = np.diff(beta.ppf([[0.025], [0.975]], rows.u, rows.totals[rows.row] - rows.u), axis=0)
+    plain = np.diff(
+        beta.ppf([[0.025], [0.975]], rows.alpha, rows.totals[rows.row] - rows.alpha), axis=0
+    )
     assert (upper - lower).mean() > 1.05 * plain.mean()
     np.testing.assert_allclose(
         np.bincount(rows.row, first.draws[0]), np.ones(len(rows.totals)), atol=1e-9

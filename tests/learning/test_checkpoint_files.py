@@ -70,14 +70,14 @@ def test_numpy_reads_the_file_and_nothing_in_it_is_pickled(folder):
         assert json.loads(found["facts.json"])["library"] == sklearn_cvb.__version__
     with pytest.raises(ValueError, match="allow_pickle"):
         checkpoint.save(folder, {"a": np.array([object()])}, {})
-    assert checkpoint.load(folder).metadata == FACTS
+    assert checkpoint.load(folder)[1] == FACTS
 
 
 def test_a_folder_holds_several_and_nothing_else(folder):
     checkpoint.save(folder, {}, {"n": 1}, name="other")
     checkpoint.save(folder, {}, {"n": 2}, name="other")
-    assert checkpoint.load(folder, "other").metadata == {"n": 2}
-    assert checkpoint.load(folder).metadata == FACTS
+    assert checkpoint.load(folder, "other")[1] == {"n": 2}
+    assert checkpoint.load(folder)[1] == FACTS
     assert sorted(os.listdir(folder)) == ["checkpoint.npz", "other.npz"]
 
 
@@ -200,7 +200,7 @@ def test_a_full_disk_leaves_what_was_there(folder, monkeypatch):
                 checkpoint.save(folder, {"counts": np.zeros(9)}, {})
         assert caught.value.errno == errno.ENOSPC
         assert os.listdir(folder) == ["checkpoint.npz"]
-        assert checkpoint.load(folder).metadata == FACTS
+        assert checkpoint.load(folder)[1] == FACTS
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):

@@ -60,7 +60,7 @@ def counts_after(model, X, n_sweeps):
 
 
 def test_looks_come_after_ever_more_sweeps_of_which_every_second_doubles():
-    assert [n for n in range(1, 1000) if convergence._is_time(n)] == LOOKS
+    assert [n for n in range(1, 1000) if convergence._is_check_due(n)] == LOOKS
     for half, n in zip(LOOKS[2:], LOOKS[4:], strict=False):
         assert abs(n - 2 * half) <= 1
 
@@ -105,13 +105,13 @@ def test_counts_tell_no_more_than_the_posteriors_of_tokens_do():
 @pytest.mark.parametrize(("name", "title"), FAMILIES)
 def test_a_disturbance_leaves_nothing_behind(name, title, monkeypatch):
     """Every family and algorithm: a fit that was disturbed goes on to the same last bit."""
-    tried, disturbed = convergence._after_disturbance, []
+    tried, disturbed = convergence._check_disturbed_copy, []
 
     def never(fit, looks, distance, *arguments):
         disturbed.append(tried(fit, looks, distance, *arguments))
-        return fit._replace(looks=looks[-2:], distance=distance)
+        return fit._replace(checked_counts=looks[-2:], share_moved=distance)
 
-    monkeypatch.setattr(convergence, "_after_disturbance", never)
+    monkeypatch.setattr(convergence, "_check_disturbed_copy", never)
     situation, kind = SITUATIONS[name][title], getattr(sklearn_cvb, name)
     settings = situation.settings | {"max_iter": 46, "random_state": 0}
     with warnings.catch_warnings():
@@ -133,7 +133,7 @@ def test_counts_of_a_look_stay_what_they_were():
     counts += 1.0
     fit = check_convergence(fit._replace(history=[0.0] * 7), rule)
     fit = check_convergence(fit._replace(history=[0.0] * 10), rule)
-    assert (fit.distance, fit.converged) == (1.0, False)
+    assert (fit.share_moved, fit.converged) == (1.0, False)
 
 
 def test_a_fit_ends_at_once_where_nothing_is_to_learn():
@@ -163,7 +163,7 @@ def walk(distances, tol=0.0025, gains=None, unexplained=(), max_iter=1000):
     copy = zip(states, [0.0] * len(states) if gains is None else gains, strict=True)
     rule = StoppingRule(tol, Counted(), 0, lambda state: copy, gains is not None, max_iter)
     state = State(np.zeros(2), None, None)
-    return check_convergence(Fit(state, [0.0] * 10, False, looks=(np.zeros(2),) * 2), rule)
+    return check_convergence(Fit(state, [0.0] * 10, False, checked_counts=(np.zeros(2),) * 2), rule)
 
 
 def test_a_disturbed_fit_has_to_come_back_half_of_the_way():
@@ -189,7 +189,12 @@ def test_a_fit_goes_on_from_a_copy_that_is_higher():
     # It stands still while its copy sweeps.
     assert fit.history == [0.0] * 13 + [2.0]
     assert fit.state.counts.tolist() == [0.35, -0.35]
-    assert (fit.converged, fit.broken_off, fit.looks, fit.distance) == (False, False, (), 0.35)
+    assert (fit.converged, fit.check_broken_off, fit.checked_counts, fit.share_moved) == (
+        False,
+        False,
+        (),
+        0.35,
+    )
 
 
 def test_what_is_neither_back_nor_higher_is_done():
@@ -214,8 +219,8 @@ def test_a_copy_that_needs_more_sweeps_than_there_are_is_left():
     """The look is undone, so that the fit may take it again when there are more."""
     settings = {"distances": [0.4, 0.2, 0.3, 0.35], "gains": [-9.0, -1.0, 0.0, 2.0]}
     fit = walk(**settings, max_iter=13)
-    assert (fit.converged, fit.broken_off, fit.history) == (False, True, [0.0] * 10)
-    assert (fit.distance, len(fit.looks)) == (None, 2)
+    assert (fit.converged, fit.check_broken_off, fit.history) == (False, True, [0.0] * 10)
+    assert (fit.share_moved, len(fit.checked_counts)) == (None, 2)
     assert len(walk(**settings, max_iter=14).history) == 14
     # One that comes back may do so after the last sweep.
     assert walk([0.4, 0.2, 0.05], gains=[-9.0, -1.0, -0.5], max_iter=10).converged
@@ -226,9 +231,9 @@ def test_a_fit_that_moves_is_not_disturbed():
         raise AssertionError
 
     rule = StoppingRule(0.1, Counted(), 0, disturbed)
-    fit = Fit(State(np.ones(2), None, None), [0.0] * 10, False, looks=(np.zeros(2),) * 2)
+    fit = Fit(State(np.ones(2), None, None), [0.0] * 10, False, checked_counts=(np.zeros(2),) * 2)
     fit = check_convergence(fit, rule)
-    assert (fit.distance, fit.converged) == (1.0, False)
+    assert (fit.share_moved, fit.converged) == (1.0, False)
 
 
 def test_disturbed_statistics_of_numbers_are_those_of_more_steps():

@@ -91,7 +91,7 @@ def test_divergence_of_rows_adds_up_and_unlisted_cells_cancel():
     got = rows.divergence()
     assert got == pytest.approx(exact, abs=1e-10)
     assert got > 0
-    averages, divergence = rows.averages()
+    averages, divergence = rows.exp_log_and_divergence()
     assert divergence == got
     assert np.array_equal(averages, rows.exp_expected_log())
     assert _whole_rows(prior, prior).divergence() == 0
@@ -174,7 +174,7 @@ def test_ascent_never_lowers_the_evidence():
                 table.ravel(), x, totals, width * x
             )
 
-        after = dirichlet.ascend(value, _rows(table), 1.0, 1.0)
+        after = dirichlet.damped_fixed_point(value, _rows(table), 1.0, 1.0)
         assert evidence(after) >= evidence(value)
         plain = dirichlet.fixed_point(value, _rows(table), 1.0, 1.0)
         n_plain_falls += evidence(plain) < evidence(value)
@@ -196,7 +196,9 @@ def test_ascent_shortens_a_step_that_goes_too_far(monkeypatch, target):
 
     for value in (0.05, 0.5, 5.0):
         assert evidence(target) < evidence(value)
-        assert evidence(dirichlet.ascend(value, _rows(table), 1.0, 1.0)) >= evidence(value)
+        assert evidence(dirichlet.damped_fixed_point(value, _rows(table), 1.0, 1.0)) >= evidence(
+            value
+        )
 
 
 # Counts that are sums of independent chances
@@ -227,8 +229,8 @@ def test_gain_of_soft_counts(case, value):
     exact = _exact_gain(chances, value)
     mean = np.array([chances.sum()])
     present = np.array([1 - np.prod(1 - chances)])
-    repaired = dirichlet.expected_gain(mean, present, value)[0]
-    plain = dirichlet.expected_gain(mean, np.ones(1), value)[0]
+    repaired = dirichlet.digamma_gain(mean, present, value)[0]
+    plain = dirichlet.digamma_gain(mean, np.ones(1), value)[0]
     errors = abs(plain / exact - 1), abs(repaired / exact - 1)
     print(f"{case}, concentration {value}: plain form {errors[0]:.2%}, p+ form {errors[1]:.2%}")
     assert errors[1] <= errors[0] + 1e-12
@@ -240,10 +242,10 @@ def test_gain_of_soft_counts(case, value):
 def test_gain_of_whole_counts_is_exact_and_of_nothing_is_nothing():
     for count in (1.0, 2.0, 7.0):
         exact = digamma(count + 0.1) - digamma(0.1)
-        got = dirichlet.expected_gain(np.array([count]), np.ones(1), 0.1)[0]
+        got = dirichlet.digamma_gain(np.array([count]), np.ones(1), 0.1)[0]
         assert got == pytest.approx(exact, rel=1e-13)
         assert _exact_gain([1.0] * int(count), 0.1) == pytest.approx(exact, rel=1e-12)
-    assert dirichlet.expected_gain(np.zeros(2), np.array([0.0, 1.0]), 0.1).tolist() == [0, 0]
+    assert dirichlet.digamma_gain(np.zeros(2), np.array([0.0, 1.0]), 0.1).tolist() == [0, 0]
 
 
 def test_presence_is_one_minus_the_chance_of_absence():

@@ -9,7 +9,7 @@ import pytest
 
 from sklearn_cvb import EMHMM
 from sklearn_cvb.emissions import Gaussian
-from sklearn_cvb.learning.fingerprints import are_same, digest_of, shown
+from sklearn_cvb.learning.fingerprints import are_same, digest_of, repr_or_digest
 
 # Pairs that differ, and hardly.
 DIFFERENT = [
@@ -41,7 +41,7 @@ print(digest_of([words, {"a": words}, frozenset(words), Gaussian("diag"), gramma
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_what_differs_has_another_digest(one, other):
     assert digest_of(one) != digest_of(other)
-    assert shown(one) != shown(other)
+    assert repr_or_digest(one) != repr_or_digest(other)
     assert digest_of(one) == digest_of(one)
 
 
@@ -70,9 +70,9 @@ def test_layout_in_memory_and_objects_that_hold_themselves_are_of_no_matter():
 
 
 def test_values_are_shown_in_full_where_they_are_short():
-    assert shown(np.float64(0.5)) == "0.5"
-    assert shown((1.0, None)) == "(1.0, None)"
-    assert shown("x" * 100) == f"str {digest_of('x' * 100)}"
+    assert repr_or_digest(np.float64(0.5)) == "0.5"
+    assert repr_or_digest((1.0, None)) == "(1.0, None)"
+    assert repr_or_digest("x" * 100) == f"str {digest_of('x' * 100)}"
 
 
 def test_arrays_and_tuples_are_compared():

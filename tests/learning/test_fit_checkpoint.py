@@ -246,13 +246,13 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(name, tmp_path):
     model = EMHMM(max_iter=8, tol=0, random_state=0, checkpoint=folder, warm_start=True)
     broken_off(model, 3, X)
     (restart,) = folder.glob("*restart*.npz")
-    saved = checkpoint.load(folder)
-    sound = saved.metadata["fit"]
+    arrays, metadata = checkpoint.load(folder)
+    sound = metadata["fit"]
     for place in (tmp_path, outside):
         place.mkdir(exist_ok=True)
         (place / restart.name).write_bytes(restart.read_bytes())
     crafted = name.format(sound) if isinstance(name, str) else name
-    checkpoint.save(folder, saved.arrays, saved.metadata | {"fit": crafted})
+    checkpoint.save(folder, arrays, metadata | {"fit": crafted})
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.npz")}
     with pytest.raises(ValueError, match=r"checkpoint\.npz cannot be read .*delete the folder"):
         clone(model).fit(X)
@@ -309,9 +309,9 @@ def test_a_file_of_another_algorithm_or_corpus_is_refused(what, tmp_path):
 def test_a_file_without_a_key_is_refused_by_name(key, tmp_path):
     one, _ = _two_broken_off(tmp_path)
     name = _restarts(one)[0].stem if key == "owner" else "checkpoint"
-    saved = checkpoint.load(one, name)
-    del (saved.metadata["about"] if key == "parameters" else saved.metadata)[key]
-    checkpoint.save(one, saved.arrays, saved.metadata, name)
+    arrays, metadata = checkpoint.load(one, name)
+    del (metadata["about"] if key == "parameters" else metadata)[key]
+    checkpoint.save(one, arrays, metadata, name)
     with pytest.raises(ValueError, match=f"{name}.npz cannot be read .*does not say '{key}'"):
         _goes_on(one)
 
@@ -319,9 +319,9 @@ def test_a_file_without_a_key_is_refused_by_name(key, tmp_path):
 def test_a_file_that_holds_no_state_of_a_fit_is_refused(tmp_path):
     one, _ = _two_broken_off(tmp_path)
     name = _restarts(one)[0].stem
-    saved = checkpoint.load(one, name)
+    arrays, metadata = checkpoint.load(one, name)
     arrays, tree = pack([1, 2])
-    checkpoint.save(one, arrays, saved.metadata | {"fit": tree}, name)
+    checkpoint.save(one, arrays, metadata | {"fit": tree}, name)
     with pytest.raises(ValueError, match=f"{name}.npz cannot be read .it holds no state of a fit"):
         _goes_on(one)
 

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 import sklearn_cvb
 from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, first_state
-from sklearn_cvb.learning.gibbs import Gibbs, mean_means
+from sklearn_cvb.learning.gibbs import Gibbs, means_over_samples
 from sklearn_cvb.learning.model import (
     FixedConcentrations,
     InferenceResult,
@@ -232,7 +232,7 @@ def test_a_chain_of_a_new_family_samples_its_posterior(model):
     logs = all_evidence(model)
     joint = np.exp(logs - logsumexp(logs))
     axes = set(range(joint.ndim))
-    for i, shares in enumerate(mean_means(state, model)):
+    for i, shares in enumerate(means_over_samples(state, model)):
         np.testing.assert_allclose(shares, joint.sum(axis=tuple(axes - {i})), atol=0.04)
     assert np.mean(history[50:]) == pytest.approx(np.sum(joint * logs), abs=0.1)
 
@@ -307,7 +307,7 @@ def test_what_a_family_lacks_is_said(model):
     with pytest.raises(NotImplementedError, match=says):
         check_requirements(CVB(), Half())
     changing = SplitMerge(EM(), SplitMergePlan(splits=(1,)))
-    says = "SplitMerge needs layout, laid_out, split, merged of a model, which EnumeratedHMM does"
+    says = "SplitMerge needs layout, with_layout, split, merge of a model, which EnumeratedHMM does"
     with pytest.raises(NotImplementedError, match=says):
         check_requirements(changing, model)
 
@@ -318,6 +318,8 @@ def test_a_fit_by_what_its_family_lacks_is_refused():
             return SplitMerge(EM(), SplitMergePlan(splits=(1,)))
 
     X = SITUATIONS["EMAlignmentHMM"]["raw"].X
-    says = "SplitMerge needs layout, laid_out, split, merged of a model, which AlignmentModel does"
+    says = (
+        "SplitMerge needs layout, with_layout, split, merge of a model, which AlignmentModel does"
+    )
     with pytest.raises(NotImplementedError, match=says):
         SplitAlignment().fit(X)

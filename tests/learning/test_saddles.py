@@ -160,7 +160,7 @@ def test_a_fit_that_was_broken_off_goes_on_across_its_copy(title, tmp_path):
 def test_ctrl_c_in_the_middle_of_a_copy_undoes_the_look(title, tmp_path, monkeypatch):
     model, X = case_of(title)
     whole, settings = model.fit(X), {"checkpoint": Checkpoint(tmp_path, every=1)}
-    tried = convergence._after_disturbance
+    tried = convergence._check_disturbed_copy
 
     def interrupted(fit, looks, distance, copy, *arguments):
         def sweeps():
@@ -171,7 +171,7 @@ def test_ctrl_c_in_the_middle_of_a_copy_undoes_the_look(title, tmp_path, monkeyp
         return tried(fit, looks, distance, sweeps(), *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(convergence, "_after_disturbance", interrupted)
+        patch.setattr(convergence, "_check_disturbed_copy", interrupted)
         with pytest.raises(KeyboardInterrupt):
             case_of(title, **settings)[0].fit(X)
     same(case_of(title, **settings, warm_start=True)[0].fit(X), whole)

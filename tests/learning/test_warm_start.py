@@ -44,7 +44,7 @@ def sampled(name, title, **settings):
     if (name, title) not in SAMPLERS:
         return {}
     model = SITUATIONS[name][title].unfitted()
-    return {"samples": clone(model._kept()).set_params(**settings)}
+    return {"samples": clone(model._checked_samples()).set_params(**settings)}
 
 
 def fitted(model, situation):

@@ -90,7 +90,7 @@ def test_versions_to_cite_are_that_of_the_package():
     assert f"version = {{{version}}}" in (DOC / "index.rst").read_text("utf-8")
     for page in ("index", "install", "how_to/start_in_a_container"):
         wheels = re.findall(r"sklearn_cvb-(\S+)-py3", (DOC / f"{page}.rst").read_text("utf-8"))
-        assert set(wheels) == {version}, page
+        assert set(wheels) <= {version}, page
 
 
 @pytest.mark.parametrize("path", sorted((DOC / "_inventories").iterdir()), ids=lambda p: p.name)

@@ -138,6 +138,8 @@ def test_ellipses_need_two_columns_of_normal_emissions():
     swapped = plot_ellipses(model, columns=(1, 0))
     assert swapped.patches[0].get_center() == pytest.approx(model.means_[0, ::-1])
     with pytest.raises(ValueError, match="columns must be two of the 2 columns"):
+        plot_ellipses(model, columns=(0,))
+    with pytest.raises(ValueError, match=r"'column 1'\], and none is 2"):
         plot_ellipses(model, columns=(0, 2))
     counts = VBHMM(2, emission="poisson", random_state=0).fit([[1, 2, 9, 8]])
     with pytest.raises(TypeError, match="ellipses are of emission='gaussian'"):

@@ -47,11 +47,14 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_no_model_takes_events(name):
     what = "numbers" if name == "numbers" else "symbols"
-    one = r", or pass \[X\] if all rows are one sequence" * (name == "numbers")
+    one, columns = "", "by='sentence', columns='word'"
+    if name == "numbers":
+        one = r", or pass \[X\] if all rows are one sequence"
+        columns = r"by='word', columns=\['sentence'\]"
     message = (
         r"X has columns of several kinds \('sentence' of numbers, 'word' of text\): its rows are "
         rf"events, not sequences of {what}. Cut them into sequences, as sklearn_cvb.split_by\(X, "
-        rf"by='sentence', columns='word'\){one}; if its rows are sequences, leave out"
+        rf"{columns}\){one}; if its rows are sequences, leave out"
     )
     with pytest.raises(TypeError, match=message):
         MODELS[name].fit(LONG)
@@ -73,9 +76,28 @@ def test_the_cure_names_columns(form, columns, cure):
     if form == "array":
         frame, by = "pandas.DataFrame(X)", columns.index(by)
         what = [columns.index(own) for own in what] if cure[1] != "page" else columns.index(what)
-    expected = re.escape(f"as sklearn_cvb.split_by({frame}, by={by!r}, columns={what!r})")
+    time = ""
+    if "time" in columns and cure[1] != ["time"]:
+        time = f", time={columns.index('time') if form == 'array' else 'time'!r}"
+    expected = re.escape(f"as sklearn_cvb.split_by({frame}, by={by!r}, columns={what!r}{time})")
     with pytest.raises(TypeError, match=expected):
         EMHMM(2).fit(X)
+
+
+@pytest.mark.parametrize("parsed", [True, False])
+def test_measured_numbers_do_not_tell_devices_apart(parsed):
+    """Whether times have been read as times, or are text."""
+    sensors = CLICKS.rename(columns={"user": "device"}).assign(temp=RNG.normal(size=60).round())
+    sensors = sensors.drop(columns="page").astype({} if parsed else {"time": str})
+    time = ", time='time'" * parsed
+    with pytest.raises(TypeError) as raised:
+        EMHMM(2, emission="gaussian").fit(sensors)
+    cure = f"split_by(X, by='device', columns=['seconds', 'temp']{time})"
+    assert cure in str(raised.value)
+    numbered = sensors.assign(device=np.arange(60) // 20, time=CLICKS["time"])
+    with pytest.raises(TypeError) as raised:
+        EMHMM(2, emission="gaussian").fit(numbered)
+    assert "split_by(X, by='device', columns=['seconds', 'temp'], time='time')" in str(raised.value)
 
 
 def test_the_cure_works():

@@ -25,7 +25,7 @@ def test_they_are_those_of_the_whole_table(share, block, monkeypatch):
     np.testing.assert_allclose(found.deviations, np.nanstd(table, axis=0), rtol=1e-13)
     np.testing.assert_array_equal(found.least, np.nanmin(table, axis=0))
     np.testing.assert_array_equal(found.largest, np.nanmax(table, axis=0))
-    np.testing.assert_array_equal(found.farthest, np.nanargmax(np.abs(table), axis=0))
+    np.testing.assert_array_equal(found.step_of_widest, np.nanargmax(np.abs(table), axis=0))
 
 
 @pytest.mark.parametrize("block", [3, 100])

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sklearn_cvb import EMHMM, CVBHMMTagger, split_by, split_panel
+from sklearn_cvb import EMHMM, CVBHMMTagger, split_by, split_by_lengths, split_panel
 
 # Times that both devices share, in an order of neither.
 LOG = pd.DataFrame(
@@ -111,6 +111,10 @@ def test_columns_may_be_numbered_and_what_was_cut_can_be_pickled():
     assert again.names == X.names
     assert again.to_rows([[5, 7], [6]]).tolist() == [5, 6, 7]
     assert [one[1].tolist() for one in again] == [[5, 7], [6]]
+    # Such names are no places.
+    frame = pd.DataFrame({2: [10, 11], 0: [1, 1], 1: [5, 6]})
+    assert [one.columns.tolist() for one in split_by(frame, by=0)] == [[2, 1]]
+    assert split_by(frame, by=0, columns=[2])[0][2].tolist() == [10, 11]
 
 
 def test_what_cannot_be_cut():
@@ -144,3 +148,85 @@ def test_nothing_to_cut_by_and_times_that_are_no_numbers_are_refused():
     with pytest.raises(ValueError, match="column 't' has no value in 1 rows"):
         split_by(frame, by="k", time="t")
     assert split_by(frame, by="k", columns=["*"])[0].columns == ["*"]
+
+
+def test_what_was_cut_cannot_lose_its_rows():
+    X = split_by(LOG, by="device", columns="vib")
+    for change in ("reverse", "sort", "append", "pop", "__setitem__", "__delitem__"):
+        assert not hasattr(X, change)
+    for part in (X[::-1], X[:1], sorted(X, key=len), list(reversed(X)), X + X):
+        assert not hasattr(part, "to_rows")
+    assert X.to_rows(X).tolist() == LOG["vib"].tolist()
+
+
+def test_no_rows_make_no_sequences(log):
+    X = split_by(log[:0], by="device", columns=["vib"])
+    assert X.names == list(X) == []
+    assert X.to_rows([]).shape == (0,)
+
+
+NANOSECONDS = np.array([3, 1, 3, 2], "M8[ns]")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_times_are_told_apart_to_the_nanosecond(library):
+    frame = LIBRARIES[library](pd.DataFrame({"time": NANOSECONDS, "n": range(4), "one": 1}))
+    X = split_by(frame, by="time", columns="n")
+    assert [pd.Timestamp(name).value for name in X.names] == [3, 1, 2]
+    assert [rows.tolist() for rows in X.rows] == [[0, 2], [1], [3]]
+    (sequence,) = split_by(frame, by="one", columns="n", time="time")
+    assert np.asarray(sequence).tolist() == [1, 3, 0, 2]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_categories_that_have_an_order_are_sorted_by_it(library):
+    waves, order = ["before", "after", "later", "before"], ["before", "after", "later"]
+    column = pd.Series(waves, dtype=pd.CategoricalDtype(order, ordered=True))
+    frame = LIBRARIES[library](pd.DataFrame({"id": 1, "wave": column, "n": range(4)}))
+    if library == "polars":
+        frame = frame.with_columns(wave=pl.Series(waves, dtype=pl.Enum(order)))
+    (sequence,) = split_by(frame, by="id", columns="n", time="wave")
+    assert np.asarray(sequence).tolist() == [0, 3, 1, 2]
+
+
+def test_columns_are_named_once_and_values_are_no_names():
+    twice = pd.DataFrame([[1, 2, 3]], columns=["a", "b", "b"])
+    with pytest.raises(
+        ValueError, match=r"frame has two columns of the same name: \['a', 'b', 'b'\]"
+    ):
+        split_by(twice, by="a")
+    for by in (LOG["device"], LOG["device"].to_numpy(), pl.Series([1, 2])):
+        with pytest.raises(TypeError, match=r"by is .*: it names a column.* frame.assign\(by="):
+            split_by(LOG, by=by)
+    (first, _) = split_by(LOG, by="device", columns=LOG.columns[2:4])
+    assert names_of(first) == ["temp", "vib"]
+
+
+def test_lazy_frames_are_told_to_be_collected():
+    lazy = pl.from_pandas(LOG).lazy()
+    with pytest.raises(TypeError, match=r"X is a LazyFrame: pass X.collect\(\)"):
+        split_by_lengths(lazy, [5])
+    with pytest.raises(TypeError, match=r"panel is a LazyFrame: pass panel.collect\(\)"):
+        split_panel(lazy)
+
+
+def test_lengths_cut_what_is_there():
+    masked, _ = split_by_lengths(np.ma.array([1, 2, 3], mask=[False, True, False]), [2, 1])
+    assert masked.tolist() == [1, None]
+    mixed = split_by_lengths(["a", 1, None, np.nan, "b"], [2, 3])
+    assert [part.tolist()[:2] for part in mixed] == [["a", 1], [None, mixed[1][1]]]
+    assert split_by_lengths(["a", 1], [2])[0].tolist() == ["a", 1]
+    assert split_by_lengths([], []) == split_by_lengths(np.empty((0, 2)), []) == []
+    many = split_by_lengths(np.arange(400), [np.uint8(200), np.uint8(200)])
+    assert [part[0] for part in many] == [0, 200]
+
+
+def test_lengths_keep_names(log):
+    parts = split_by_lengths(log, [2, 3])
+    assert [names_of(part) for part in parts] == [names_of(log)] * 2
+    column = log.select(["vib"]) if hasattr(log, "select") else log[["vib"]]
+    for X in (column, log["vib"]):
+        parts = split_by_lengths(X, [2, 3])
+        assert [np.asarray(part).tolist() for part in parts] == [[10, 20], [30, 40, 50]]
+        assert all(type(part) is type(log["vib"]) for part in parts)
+        assert EMHMM(1, max_iter=1, tol=0).fit(parts).vocabulary_.tolist() == [10, 20, 30, 40, 50]

@@ -148,6 +148,16 @@ def test_where_nothing_follows_from_order_nothing_is_told():
         EMHMM(2, transitions="independent", **options).fit([series(MINUTES[::-1])])
 
 
+def test_events_that_fall_are_told():
+    options = {"max_iter": 2, "tol": 0, "random_state": 0}
+    newest_first = pd.Series(list("abba") * 50, index=MINUTES[::-1])
+    with pytest.warns(UserWarning, match=r"^X\[1\] has times that fall \(from .*sort_index"):
+        EMHMM(2, **options).fit([list("abba"), newest_first])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        EMHMM(2, transitions="independent", **options).fit([newest_first])
+
+
 def test_events_may_be_at_one_time_and_far_from_each_other():
     words = pd.Series(list("abba") * 50, index=MINUTES.repeat(2)[:200])
     with warnings.catch_warnings():

@@ -260,4 +260,9 @@ def test_scores_by_other_tags_say_so(kind):
     assert message.startswith("tags of y that the model knows: none of 3 (missing are 'DET'")
     (message,) = told(lambda: tagger.score([["the", "dog", "runs"]], [["d", "n", None]]))
     assert "str.lower" in message
-    assert told(lambda: tagger.score([["the", "dog", "runs"]], [["D", "X", None]])) == []
+    with pytest.warns(UserWarning, match=r"1 of 2 tags of y are none of classes_, .* wrong: 'X'"):
+        tagger.score([["the", "dog", "runs"]], [["D", "X", None]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # A tag in a hundred is what a list lacks, and no other set of tags.
+        tagger.score([["the", "dog", "runs"]] * 40, [["D", "N", "V"]] * 39 + [["D", "N", "X"]])

@@ -1,6 +1,7 @@
 """Word lists of the forms that linguists have: read right, or refused with the cure."""
 
 import unicodedata
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -126,6 +127,21 @@ READ = {
         {},
         SMALL,
     ),
+    "headings again, in joined files": (
+        "Word,Tag\nthe,DET\nword,tag\nduck,NOUN|VERB\nrun,VERB\nWORD,TAG\ndog,NOUN\n",
+        {},
+        SMALL,
+    ),
+    "pluses, said": (
+        "the\tDET\nduck\tNOUN+VERB\nrun\tVERB\ndog\tNOUN\n",
+        {"separator": "+"},
+        SMALL,
+    ),
+    "classes that are numbers": (
+        "umuntu\t1\nabantu\t2\n",
+        {"columns": (0, 1)},
+        {"umuntu": ("1",), "abantu": ("2",)},
+    ),
     "said": ("to go\tverb phrase\n", {"separator": " "}, {"to go": ("phrase", "verb")}),
     "said, a comma": ("to go\tverb phrase\n", {"separator": ","}, {"to go": ("verb phrase",)}),
 }
@@ -146,8 +162,44 @@ REFUSED = {
         {},
         r"1 of 3 lines have more than 2 fields: line 3: \['saw', 'VERB', 'NOUN'\]",
     ),
-    "hunspell": ("3\nhello/AB\nworld/SM\n", {}, "3 of 3 lines are not a word, a tab, and its tags"),
-    "Apertium": ("house:house<n><sg>\nhouses:house<n><pl>\n", {}, "not a word, a tab"),
+    "hunspell": (
+        "3\nhello/AB\nworld/SM\n",
+        {},
+        "words.tsv looks like a dictionary of hunspell, .*unmunch",
+    ),
+    "Apertium": (
+        "house:house<n><sg>\nhouses:house<n><pl>\n",
+        {},
+        "looks like .*lt-expand writes of Apertium.* sed -E",
+    ),
+    "Apertium, XML": ('<?xml version="1.0"?>\n<dictionary>\n', {}, "looks like XML.*lt-expand"),
+    "CoNLL-U": (
+        "# text = we ran\n1\twe\twe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n",
+        {},
+        "looks like CoNLL-U: corpus = read_conllu.'.*words.tsv'.*tag_dictionary_from",
+    ),
+    "CoNLL-U without comments": (
+        "1\twe\twe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n",
+        {},
+        "looks like CoNLL-U: corpus = read_conllu",
+    ),
+    "Wiktextract": (
+        '{"word": "duck", "pos": "noun"}\n{"word": "run", "pos": "verb"}\n',
+        {},
+        "looks like JSON: pass pandas.read_json",
+    ),
+    "tagged text": ("the/DET duck/NOUN runs/VERB\n", {}, "tagged text: corpus = read_word_tag"),
+    "a frequency list": (
+        "the\t22038615\nof\t12,545,825\nand 1\t10741073\n",
+        {},
+        r"3 of 3 lines have a number and no tag, .*columns=\(0, 1\).*line 1: \('the', '22038615'\)",
+    ),
+    "counts behind tags": (
+        "duck\tNOUN:3 VERB:1\nrun\tVERB:2\n",
+        {},
+        r"':' may be between tags .*'VERB:2'.*: say how often .* in a dict.*separator=''",
+    ),
+    "pluses": ("duck\tNOUN+VERB\n", {}, r"'\+' may be between tags .*: say separator='\+', or"),
     "blanks": ("the DET\nduck NOUN\n", {}, "line 1: 'the DET', 2: 'duck NOUN'"),
     "empty tags": (
         "the\tDET\n" + "dog\t\n" * 7 + "\tNOUN\n",
@@ -167,7 +219,7 @@ REFUSED = {
     "names in capitals": (
         "a\tPROPER NOUN\nb\tPROPER NOUN\nc\tPROPER NOUN\n",
         {},
-        "or '' where each",
+        "separator='' where each",
     ),
     "one column twice": ("the\tDET\n", {"columns": (1, 1)}, "columns are two"),
     "no such column": ("a,b\nthe,DET\n", {"columns": ("word", "tag")}, "say which are the words"),
@@ -227,6 +279,35 @@ def test_tables(frame_of):
     columns["upos"][2] = None
     with pytest.raises(ValueError, match=r"1 of 4 lines have no word, or no tag: line 3: \('run'"):
         read_dictionary(frame_of(columns))
+
+
+def test_lazy_tables_and_series_of_counts():
+    lazy = pl.DataFrame({"word": ["the"], "tag": ["DET"]}).lazy()
+    for read in (read_dictionary, lambda table: CVBHMMTagger(table).fit(SENTENCES)):
+        with pytest.raises(TypeError, match=r"source is a LazyFrame: pass source.collect\(\)"):
+            read(lazy)
+    counts = pd.Series(["the", "dog", "the"]).value_counts()
+    with pytest.raises(ValueError, match=r"2 of 2 lines have a number and no tag, .*\('the', 2\)"):
+        CVBHMMTagger(counts).fit(SENTENCES)
+    assert read_dictionary(counts, columns=(0, 1)) == {"the": (2,), "dog": (1,)}
+    again = pd.DataFrame({"word": ["the", "word", "dog"], "tag": ["DET", "tag", "NOUN"]})
+    assert read_dictionary(again) == {"the": ("DET",), "dog": ("NOUN",)}
+
+
+@pytest.mark.parametrize(
+    "text", ["NOUN,VERB", "NOUN/VERB", "NOUN+VERB", "NOUN VERB", "VERB | NOUN"]
+)
+def test_texts_that_look_like_several_tags_are_warned_of(text):
+    entries = {"the": "DET", "dog": "NOUN", "run": "VERB", "duck": text}
+    with pytest.warns(UserWarning, match=r"'duck' has .*for several tags write \['[NV]"):
+        CVBHMMTagger(entries, max_iter=2, tol=0, random_state=0).fit(SENTENCES)
+
+
+def test_marks_within_a_tag_are_no_separators():
+    entries = {"the": "NP/N", "duck": "N+Sg", "dog": ["N", "N+Sg"], "run": "V;IND", ",": ","}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        CVBHMMTagger(entries, max_iter=2, tol=0, random_state=0).fit(SENTENCES)
 
 
 SENTENCES = [["the", "duck", "run"], ["the", "dog", "duck"]] * 3

@@ -483,7 +483,7 @@ def test_nothing_is_left_beside_the_store(kind, store, monkeypatch):
     def fails(job, fit):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sklearn_cvb.learning.sweeps._ranked", fails)
+    monkeypatch.setattr("sklearn_cvb.learning.sweeps._finished", fails)
     with pytest.raises(KeyboardInterrupt):
         kind(LEGAL, max_iter=2).fit(store)
     assert _files(store) == before

@@ -469,12 +469,12 @@ def _one_step_off(monkeypatch):
 
 
 def _rows_of_others(monkeypatch):
-    before = scratch.Rows.__getitem__
+    before = scratch.ScratchTable.__getitem__
 
     def getitem(self, rows):
         return before(self, slice(0, rows.stop - rows.start))
 
-    monkeypatch.setattr(scratch.Rows, "__getitem__", getitem)
+    monkeypatch.setattr(scratch.ScratchTable, "__getitem__", getitem)
 
 
 def _gaps_are_zeros(monkeypatch):

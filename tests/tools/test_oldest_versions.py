@@ -39,12 +39,15 @@ def test_every_dependency_has_an_oldest_version(oldest):
 
 def test_the_conda_recipe_asks_for_the_same():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    recipe = (ROOT / "doc" / "release" / "meta.yaml").read_text(encoding="utf-8")
-    run = recipe[recipe.index("\n  run:\n") : recipe.index("\ntest:\n")]
+    recipe = (ROOT / "doc" / "release" / "recipe.yaml").read_text(encoding="utf-8")
+    versions = dict(re.findall(r'^  (\w+): "([\d.]+)"$', recipe, re.M))
+    assert versions["version"] == sklearn_cvb.__version__
+    assert f">={versions['python_min']}" == project["requires-python"]
+    run = recipe[recipe.index("\n  run:\n") : recipe.index("\ntests:\n")]
     listed = re.findall(r"^    - (\S+) (>=\S+)$", run, re.M)
-    python = f"python{project['requires-python']}"
-    assert ["".join(parts) for parts in listed] == [python, *project["dependencies"]]
-    assert f'version = "{sklearn_cvb.__version__}"' in recipe
+    python = "python>=${{ python_min }}"
+    assert python in run.replace(" >=", ">=")
+    assert ["".join(parts) for parts in listed] == project["dependencies"]
 
 
 def test_versions_that_are_broken_or_withdrawn_are_not_allowed(oldest):
@@ -56,3 +59,14 @@ def test_versions_that_are_broken_or_withdrawn_are_not_allowed(oldest):
     assert version("nltk") >= (3, 9, 1)
     assert version("pandas") >= (2, 2, 2)
     assert version("pytest-xdist") >= (3, 6, 1)
+
+
+def test_the_metadata_names_versions_of_python_that_are_tested():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    jobs = ROOT / ".github" / "workflows" / "tests.yml"
+    if not jobs.is_file():
+        pytest.skip("a source distribution holds no jobs")
+    (matrix,) = re.findall(r"^ +python: \[(.*)\]$", jobs.read_text(encoding="utf-8"), re.M)
+    named = re.findall(r":: Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    assert f">={named[0]}" == project["requires-python"]
+    assert {f'"{version}"' for version in named} <= {*matrix.split(", ")}

@@ -48,7 +48,7 @@ from sklearn_cvb.chain.predictions.traces import ChainSamples, log_joint, trace_
 from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
 from sklearn_cvb.emissions.emission import Family, Scores, family_and_parts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
-from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
+from sklearn_cvb.learning.gibbs import means_over_samples, sampled_labels
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
 from sklearn_cvb.learning.requirements import Requirement
 from sklearn_cvb.reading.series import FittedColumns
@@ -377,11 +377,11 @@ class NumberChain(Model):
         kept = [one for block in state.work.kept_samples for one in block]
         paths = np.array([one.path for one in kept]) if kept else None
         posteriors = tuple((one.counts, one.prior) for one in kept)
-        return ChainSamples(paths, mean_means(state, self), posteriors), 1.0
+        return ChainSamples(paths, means_over_samples(state, self), posteriors), 1.0
 
     # Going on
 
-    def rebase(self, state: State) -> State | None:
+    def adapt_state(self, state: State) -> State | None:
         """The state under the prior of now; None where other windows are left out."""
         hyper = resume_hyper(self.hyper(), state.hyper)
         state = state._replace(hyper=hyper, prior=self.prior(hyper))

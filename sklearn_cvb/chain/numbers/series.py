@@ -133,12 +133,12 @@ def series_in_fitted_columns(options: ChainOptions, learned: Learned, X: Any) ->
     n_columns = series.table.shape[1]
     n_fitted = numeric.family.n_columns + (columns.context is not None)
     if n_columns != n_fitted:
-        hint = ""
+        hint = f", {columns.names!r}" if columns.names else ""
         if series.is_table:
-            hint = "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
+            hint += "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
         raise ValueError(
-            f"X has {n_columns} columns a step, but {options.name} is expecting "
-            f"{n_fitted} as in fit{hint}"
+            f"X has {n_columns} column{'s' * (n_columns > 1)} a step, but {options.name} is "
+            f"expecting {n_fitted} as in fit{hint}"
         )
     return series
 

@@ -433,7 +433,7 @@ def vb_weights(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> tuple[Chai
     weights, value = ChainWeights(*(np.zeros(table.shape) for table in counts)), 0.0
     each = zip(_listed_rows(counts, prior, cells), weights, _allowed(cells), strict=True)
     for rows, table, legal in each:
-        table.reshape(-1)[legal], divergence = rows.averages()
+        table.reshape(-1)[legal], divergence = rows.exp_log_and_divergence()
         value += divergence
     return weights, value
 

@@ -108,19 +108,19 @@ def learn_shared_weights(
     shown = _rows_of(concentrations, presence.cells, presence.totals)
     prior = _row_prior(concentrations, rows)
     # Of the tables in a cell those from `sticky` are none of the weights'.
-    gained = dirichlet.expected_gain(rows.cells, shown.cells, prior.table.cells)
+    gained = dirichlet.digamma_gain(rows.cells, shown.cells, prior.table.cells)
     tables = prior.weighted * gained
     sums = _by_weights(tables, concentrations)
     if concentrations.learn_alpha:
         shape, rate = concentrations.alpha_prior
-        ends = prior.table.ends * dirichlet.expected_gain(rows.ends, shown.ends, prior.table.ends)
+        ends = prior.table.ends * dirichlet.digamma_gain(rows.ends, shown.ends, prior.table.ends)
         gain = shape - 1.0 + tables[prior.per_alpha > 0].sum() + ends.sum()
-        lost = dirichlet.expected_gain(rows.totals, shown.totals, prior.table.totals)
+        lost = dirichlet.digamma_gain(rows.totals, shown.totals, prior.table.totals)
         loss = rate + prior.per_alpha @ lost
         alpha = float(np.clip(gain / loss, dirichlet.SMALLEST, dirichlet.LARGEST))
     expected = sums + concentrations.gamma / sums.shape[1]
     after = _with_weights(concentrations, expected, alpha=alpha)
-    if step is dirichlet.ascend:
+    if step is dirichlet.damped_fixed_point:
         after = _damped_step(concentrations, after, rows)
     if concentrations.learn_gamma:
         # A cell has a table of the weights no more surely than tokens, or than it has tables.

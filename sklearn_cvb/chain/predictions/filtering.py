@@ -49,7 +49,9 @@ class Filter:
         self._visits: np.ndarray | None = None
         self._steps: Any = None
         self.state: Any = None
-        self.log_likelihood, self.total_log_likelihood, self.n_observations = 0.0, 0.0, 0
+        self.log_likelihood: float = 0.0
+        self.total_log_likelihood: float = 0.0
+        self.n_observations: int = 0
 
     def __repr__(self) -> str:
         return f"Filter({self._observation.options.name}, n_observations={self.n_observations})"
@@ -118,14 +120,13 @@ class Filter:
             ahead = entered + self._log_durations
             ahead[:-1] = np.logaddexp(ahead[:-1], self._visits[1:])
         joint = ahead + emission
-        value = total = float(logsumexp(joint))
+        self.log_likelihood = total = float(logsumexp(joint))
         if total == -np.inf:
             joint = emission if np.isfinite(emission).any() else np.zeros(n)
             joint = joint + self._log_durations
             total = float(logsumexp(joint))
         self._visits = joint - total
-        self.log_likelihood = value
-        self.total_log_likelihood += value
+        self.total_log_likelihood += self.log_likelihood
         self.n_observations += 1
         self._steps = steps
         proba = np.exp(logsumexp(self._visits, axis=0))

@@ -18,7 +18,7 @@ from sklearn_cvb.chain.predictions import drawing
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
-from sklearn_cvb.learning.learned import Learned, made_once
+from sklearn_cvb.learning.learned import Learned, once_per_fit
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import check_counts, warn
 
@@ -58,14 +58,14 @@ def mean_weights(learned: Learned) -> ChainWeights:
     )
 
 
-@made_once
+@once_per_fit
 def mean_and_log(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Posterior-mean weights and their logs."""
     weights = mean_weights(learned)
     return weights, rows.log_weights(weights)
 
 
-@made_once
+@once_per_fit
 def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Weights of `predict` and `predict_proba`, and their logs."""
     if not learned.averages:

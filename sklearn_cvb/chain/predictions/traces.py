@@ -82,8 +82,8 @@ def log_joint(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> float:
             counts.transition.sum(axis=1),
             prior.transition_total,
         )
-        + dirichlet.log_rising(counts.emission, prior.emission)
-        - dirichlet.log_rising(cells.row_totals(counts.emission), prior.emission_total)
+        + dirichlet.log_rising_factorial(counts.emission, prior.emission)
+        - dirichlet.log_rising_factorial(cells.row_totals(counts.emission), prior.emission_total)
     )
 
 

@@ -32,7 +32,7 @@ from sklearn_cvb.chain.symbols.engines import Engines, engines_of, expectation
 from sklearn_cvb.chain.symbols.leave_out import SymbolUnits, UpdateUnit, sweep
 from sklearn_cvb.chain.symbols.sampling import SampledPath
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
-from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
+from sklearn_cvb.learning.gibbs import means_over_samples, sampled_labels
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
 
 # One sequence that holds most of the tokens is scored in windows of this many.
@@ -296,11 +296,11 @@ class SymbolChain(Model):
             of_samples = np.array([note[:2] for note in notes]), tuple(note[3] for note in notes)
             path_counts = PathCounts(problem, settings.counts_rare, state.prior, *of_samples)
         rate = accepted / proposed if proposed else 1.0
-        return ChainSamples(paths, mean_means(state, self), path_counts), rate
+        return ChainSamples(paths, means_over_samples(state, self), path_counts), rate
 
     # Going on
 
-    def rebase(self, state: State) -> State | None:
+    def adapt_state(self, state: State) -> State | None:
         """The state under the prior of now; learned concentrations go on from their values."""
         hyper = resume_hyper(self.hyper(), state.hyper)
         shares = state.shares

@@ -36,6 +36,7 @@ from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
+from sklearn_cvb.reading.times import cautions_of_times
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import Windows, window_for
 
@@ -64,7 +65,8 @@ class SymbolObservation(Observation):
         attributes = {**attributes, **self.attributes_of(words)}
         lattice, words, of_labels = self.training_lattice(words, tags, cells, corpus, sequences, y)
         problem = problem_of(corpus, lattice, cells)
-        messages = (*messages, *of_words, *of_labels)
+        of_times = cautions_of_times(X, of_events=True) if known.is_ordered else ()
+        messages = (*messages, *of_words, *of_labels, *of_times)
         if not streams:
             messages += self.caution_of_giant(problem)
         return Reading(problem, words, attributes, messages, self)

@@ -20,13 +20,12 @@ from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, as_list, known_of, short_repr
 from sklearn_cvb.reading.dictionary import (
     Coverage,
+    cautions_of_entries,
     check_dictionary,
     check_unknown_tags,
-    entries_with_blanks,
     in_form_of,
     is_weighted,
     look_up,
-    nearly_equal_tags,
     tags_in,
     tags_of,
 )
@@ -219,7 +218,7 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
     dictionary, forms = in_form_of(dictionary, every)
     lookup = look_up(dictionary, every, uses)
     coverage, listed = lookup.coverage, tags_in(dictionary)
-    odd = (forms, lookup.mismatch(), entries_with_blanks(dictionary), nearly_equal_tags(listed))
+    odd = (forms, lookup.mismatch(), *cautions_of_entries(dictionary, listed))
     labels: list[Any] = []
     if y is not None and settings.supervision == "y":
         labels = labels_of(y, corpus, vocabulary)

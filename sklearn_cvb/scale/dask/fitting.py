@@ -25,7 +25,7 @@ from distributed.comm import CommClosedError
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.scale.dask import workers
-from sklearn_cvb.scale.parts import NeedsMore, PartIndex, PartResult, PartSummary, part_indices
+from sklearn_cvb.scale.parts import LogsNeeded, PartIndex, PartResult, PartSummary, part_indices
 from sklearn_cvb.scale.places import is_dask
 
 _FORM = "pass a dask bag of sequences, a dask Series of lists, or a list of delayed partitions"
@@ -99,16 +99,16 @@ class Progress:
         if self._bars is not None:
             self._bars.stop()
 
-    def round(self, name: str, answer: workers.Answer) -> None:
+    def round(self, name: str, answer: workers.ShardAnswer) -> None:
         """A round is over."""
         if not self._is_shown or name not in _ROUNDS:
             return
         now = time.perf_counter()
         elapsed, self._began = now - self._began, now
         self._n_rounds += 1
-        self._show("round", _speed(sum(answer.tokens.values()), elapsed))
-        for worker in sorted(answer.tokens):
-            self._show(f"worker {worker}", _speed(answer.tokens[worker], answer.seconds[worker]))
+        self._show("round", _speed(sum(answer.n_tokens.values()), elapsed))
+        for worker in sorted(answer.n_tokens):
+            self._show(f"worker {worker}", _speed(answer.n_tokens[worker], answer.seconds[worker]))
 
     def _show(self, title: str, speed: str) -> None:
         if self._bars is None:
@@ -149,10 +149,10 @@ class Partitions:
         self._homes = [alive[index * len(alive) // n] for index in range(n)]
         given = zip(self._compute(partitions), self._compute(labels), strict=True)
         self._parts: list[Future[Any]] = [
-            self._submit(f"read-{i}", self._homes[i], True, workers.read, i, family, X, y)
+            self._submit(f"read-{i}", self._homes[i], True, workers.read_partition, i, family, X, y)
             for i, (X, y) in enumerate(given)
         ]
-        self._places: list[tuple[PartIndex, workers.Origin]] = []
+        self._places: list[tuple[PartIndex, workers.PartitionIdentity]] = []
         self._layout: Any = None
         self._shipped: Future[Any] | None = None
 
@@ -170,12 +170,19 @@ class Partitions:
         shipped, each = self._send("observation", observation), list(enumerate(self._parts))
         counted = [
             self._submit(
-                f"words-{i}", self._homes[i], True, workers.survey, i, self._family, shipped, part
+                f"words-{i}",
+                self._homes[i],
+                True,
+                workers.survey_partition,
+                i,
+                self._family,
+                shipped,
+                part,
             )
             for i, part in each
         ]
         told = [
-            self._submit(f"origin-{i}", self._homes[i], True, workers.origin, i, part)
+            self._submit(f"origin-{i}", self._homes[i], True, workers.identify_partition, i, part)
             for i, part in each
         ]
         try:
@@ -211,7 +218,7 @@ class Partitions:
     def ask(self, name: str, *arguments: Any) -> PartResult:
         """Call a method of every shard, and add up what they return in their order."""
         (answer,) = self._ask_shards((name, *arguments), total=True)
-        if isinstance(answer.result, NeedsMore):
+        if isinstance(answer.result, LogsNeeded):
             raise answer.result
         self._progress.round(name, answer)
         return answer.result
@@ -219,20 +226,20 @@ class Partitions:
     def close(self) -> None:
         """Drop the shards, wherever they are."""
         if self._client.status == "running":
-            self._client.run(workers.forget, self._fit, on_error="ignore")
+            self._client.run(workers.drop_shards, self._fit, on_error="ignore")
         self._parts = []
 
-    def _ask_shards(self, question: tuple[Any, ...], total: bool) -> list[workers.Answer]:
+    def _ask_shards(self, question: tuple[Any, ...], total: bool) -> list[workers.ShardAnswer]:
         """Answers of all shards, summed or one by one; asked again where workers die."""
         for _ in range(_MOST_ATTEMPTS):
             try:
                 return self._ask_once(question, total)
-            except (_Lost, CancelledError, KilledWorker, CommClosedError):
+            except (_WorkerLost, CancelledError, KilledWorker, CommClosedError):
                 self._shipped = None
-                self._homes = _rehomed(self._homes, self._alive())
+                self._homes = _replace_lost_workers(self._homes, self._alive())
         raise WorkersLost(f"workers were lost {_MOST_ATTEMPTS} times in one round: see their logs")
 
-    def _ask_once(self, question: tuple[Any, ...], total: bool) -> list[workers.Answer]:
+    def _ask_once(self, question: tuple[Any, ...], total: bool) -> list[workers.ShardAnswer]:
         self._refuse_without_scheduler()
         self._round += 1
         if self._shipped is None:
@@ -243,11 +250,15 @@ class Partitions:
                 f"{question[0]}-{self._round}-{place[0].number}",
                 home,
                 False,
-                *(workers.ask, self._family, self._shipped, part, place, self._fit, asked),
+                *(workers.ask_shard, self._family, self._shipped, part, place, self._fit, asked),
             )
             for part, place, home in zip(self._parts, self._places, self._homes, strict=True)
         ]
-        wanted = [self._tree_sum(f"add-{self._round}", answers, workers.add)] if total else answers
+        wanted = (
+            [self._tree_sum(f"add-{self._round}", answers, workers.add_answers)]
+            if total
+            else answers
+        )
         return self._results(wanted, self._homes)
 
     def _results(self, wanted: list[Future[Any]], homes: Sequence[str] = ()) -> list[Any]:
@@ -258,14 +269,14 @@ class Partitions:
                 found.append(wanted[len(found)].result(timeout=_LOOK))
             except TimeoutError:
                 if not set(self._alive()).issuperset(homes):
-                    raise _Lost from None
+                    raise _WorkerLost from None
         return found
 
     def _send(self, name: str, value: Any) -> Future[Any]:
         """A value on its way to all workers."""
         # Weights are as large as they are: nobody can make the graph smaller.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            return self._submit(name, None, False, workers.same_value, value)
+            return self._submit(name, None, False, workers.as_task_result, value)
 
     def _tree_sum(self, name: str, found: list[Future[Any]], add: Any) -> Future[Any]:
         """The sum, as a tree over neighbours."""
@@ -311,11 +322,11 @@ class Partitions:
             )
 
 
-class _Lost(Exception):
+class _WorkerLost(Exception):
     """A worker with shards has died."""
 
 
-def _rehomed(homes: list[str], alive: list[str]) -> list[str]:
+def _replace_lost_workers(homes: list[str], alive: list[str]) -> list[str]:
     """The workers of now, each dead one replaced by the one with the fewest parts."""
     held = {address: homes.count(address) for address in alive}
     moved = []
@@ -351,7 +362,7 @@ def read_on_workers(
         source = Partitions(client, partitions, labels, progress, family)
         try:
             plan = module.lay_out(asked, source.survey(asked))
-            summaries = source.make_shards(plan.as_sent)
+            summaries = source.make_shards(plan.part_layout)
             read: Reading = module.read_in_shards(plan, summaries, source)
             yield read
         finally:
@@ -360,7 +371,7 @@ def read_on_workers(
     read.problem.forget_shards()
 
 
-def over_partitions(predict: Callable[..., Any], X: Any, settings: dict[str, Any]) -> Any:
+def predict_on_workers(predict: Callable[..., Any], X: Any, settings: dict[str, Any]) -> Any:
     """The values of a method of a fitted model for each partition; nothing is computed yet."""
     shared, name = delayed(predict), f"{predict.__name__}-partition"
     task = delayed(workers.predict_partition, name=name)

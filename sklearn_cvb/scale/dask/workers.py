@@ -1,4 +1,4 @@
-"""Tasks of the workers of Dask: parts are read there, and shards are kept and asked there.
+"""Tasks of Dask's workers: reading partitions, keeping shards (parts with a model), asking them.
 
 A shard is kept by the process that it was asked in first, under the name of its fit. It is no
 result of a task: Dask may copy results and drop them, and a shard of collapsed variational Bayes
@@ -17,7 +17,7 @@ import numpy as np
 from distributed import get_worker
 
 from sklearn_cvb.learning.fingerprints import digest_of
-from sklearn_cvb.scale.parts import NeedsMore, PartIndex, add_results
+from sklearn_cvb.scale.parts import LogsNeeded, PartIndex, add_results
 from sklearn_cvb.scale.symbols.vocabulary_pass import add_by_key
 
 _shards: dict[tuple[str, int], Any] = {}
@@ -25,16 +25,16 @@ _locks: dict[tuple[str, int], threading.Lock] = {}
 _changing = threading.Lock()
 
 
-class Answer(NamedTuple):
+class ShardAnswer(NamedTuple):
     """The result of one or more shards, and the time it took, by the name of a worker."""
 
     result: Any
     seconds: dict[str, float]  # that its shards took, summed, on the wall
-    processor: dict[str, float]  # and of the processor
-    tokens: dict[str, int]
+    processor_seconds: dict[str, float]  # and of the processor
+    n_tokens: dict[str, int]
 
 
-class Origin(NamedTuple):
+class PartitionIdentity(NamedTuple):
     """Which partition of X a part was read from, and a digest of what was in it."""
 
     number: int
@@ -42,12 +42,12 @@ class Origin(NamedTuple):
     digest: str
 
 
-def same_value(value: Any) -> Any:
+def as_task_result(value: Any) -> Any:
     """A value as the result of a task, which Dask makes again where it is lost."""
     return value
 
 
-def read(number: int, family: str, X: Any, y: Any) -> Any:
+def read_partition(number: int, family: str, X: Any, y: Any) -> Any:
     """Read a partition and what is known of its sequences; None if it is empty."""
     X = _as_list(X)
     with errors_in_partition(number):
@@ -75,7 +75,7 @@ def import_package() -> None:
     import_module("sklearn_cvb.emissions")
 
 
-def survey(number: int, family: str, asked: Any, part: Any) -> Any:
+def survey_partition(number: int, family: str, asked: Any, part: Any) -> Any:
     """The survey of a partition: of its words, or columns; None if it is empty."""
     if part is None:
         return None
@@ -90,21 +90,21 @@ def merge_surveys(family: str, one: Any, other: Any) -> Any:
     return import_module(family).merge_surveys(one, other)
 
 
-def origin(number: int, part: Any) -> Origin:
+def identify_partition(number: int, part: Any) -> PartitionIdentity:
     """The origin of a part, by which a partition is recognised."""
     if part is None:
-        return Origin(number, 0, "")
-    return Origin(number, part.corpus.n_sequences, digest_of(part.content))
+        return PartitionIdentity(number, 0, "")
+    return PartitionIdentity(number, part.corpus.n_sequences, digest_of(part.content))
 
 
-def ask(
+def ask_shard(
     family: str,
     layout: Any,
     part: Any,
-    place: tuple[PartIndex, Origin],
+    place: tuple[PartIndex, PartitionIdentity],
     fit: str,
     question: tuple[Any, ...],
-) -> Answer:
+) -> ShardAnswer:
     """Call a method of the shard of a part in the fit of this name, with its arguments."""
     index, known = place
     key = fit, index.number
@@ -113,7 +113,7 @@ def ask(
     with lock:
         begin = time.perf_counter(), time.thread_time()
         if key not in _shards:
-            if origin(known.number, part) != known:
+            if identify_partition(known.number, part) != known:
                 raise ValueError(
                     f"partition {known.number} of X held other sequences when it was read again, "
                     "as a worker was lost: a fit needs partitions that read the same each time"
@@ -124,26 +124,26 @@ def ask(
         name, *arguments = question
         try:
             result = getattr(shard, name)(*arguments)
-        except NeedsMore as need:
+        except LogsNeeded as need:
             # An answer: Dask would write of a failure.
             result = need
         seconds = time.perf_counter() - begin[0], time.thread_time() - begin[1]
     worker, n_tokens = str(get_worker().name), len(shard.model.problem.corpus.tokens)
-    return Answer(result, {worker: seconds[0]}, {worker: seconds[1]}, {worker: n_tokens})
+    return ShardAnswer(result, {worker: seconds[0]}, {worker: seconds[1]}, {worker: n_tokens})
 
 
-def add(one: Answer, other: Answer) -> Answer:
-    """Two answers as one; NeedsMore where one of them does."""
-    needs = [answer.result for answer in (one, other) if isinstance(answer.result, NeedsMore)]
-    return Answer(
+def add_answers(one: ShardAnswer, other: ShardAnswer) -> ShardAnswer:
+    """Two answers as one; LogsNeeded where one of them does."""
+    needs = [answer.result for answer in (one, other) if isinstance(answer.result, LogsNeeded)]
+    return ShardAnswer(
         needs[0] if needs else add_results(one.result, other.result),
         add_by_key(one.seconds, other.seconds),
-        add_by_key(one.processor, other.processor),
-        add_by_key(one.tokens, other.tokens),
+        add_by_key(one.processor_seconds, other.processor_seconds),
+        add_by_key(one.n_tokens, other.n_tokens),
     )
 
 
-def forget(fit: str) -> None:
+def drop_shards(fit: str) -> None:
     """Drop the shards of a fit in this process."""
     with _changing:
         for key in [key for key in _shards if key[0] == fit]:

@@ -1,6 +1,10 @@
-"""Grammars in shards: how parts of a corpus are laid out, and the sharded model of trees."""
+"""Grammars in shards: how parts of a corpus are laid out, and the sharded model of trees.
 
-from typing import Any, NamedTuple
+Each shard infers the trees of its own sentences under the rules of all; absence is the probability
+that none of them uses a rule.
+"""
+
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,10 +16,10 @@ from sklearn_cvb.kernels.tree.tallies import TreeShares
 from sklearn_cvb.learning.learned import FitResult, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
-from sklearn_cvb.scale.parts import PartIndex, PartSummary, Round, Shard, ShardedModel, Source
+from sklearn_cvb.scale.parts import PartIndex, PartSummary, Round, Shard, ShardedModel, ShardSource
 from sklearn_cvb.scale.symbols.parts import CorpusInParts
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
-    Part,
+    SymbolPart,
     WordCounts,
     WordsOfTokens,
     counts_of_words,
@@ -24,7 +28,7 @@ from sklearn_cvb.scale.symbols.vocabulary_pass import (
     type_corpus_of,
 )
 
-# What is asked of a family in parts (see `vocabulary_pass.read_here`).
+# What is asked of a family in parts (see `vocabulary_pass.read_local_parts`).
 __all__ = [
     "lay_out",
     "merge_surveys",
@@ -68,7 +72,11 @@ class SentencesInParts(CorpusInParts):
     n_words: int
 
     def __init__(
-        self, layout: GrammarLayout, types: Corpus, summaries: list[PartSummary], source: Source
+        self,
+        layout: GrammarLayout,
+        types: Corpus,
+        summaries: list[PartSummary],
+        source: ShardSource,
     ) -> None:
         super().__init__(types, summaries, source)
         self.layout, self.n_words = layout, layout.n_words
@@ -83,9 +91,9 @@ class SentencesInParts(CorpusInParts):
 class GrammarInParts(GrammarObservation):
     """An observation of sentences in shards: a fit keeps no trees of them."""
 
-    model_type = ShardedGrammar
+    model_type: ClassVar[type[GrammarModel]] = ShardedGrammar
 
-    def left_trees(self, result: FitResult) -> dict[str, Any]:
+    def training_trees(self, result: FitResult) -> dict[str, Any]:
         """No trees."""
         return {}
 
@@ -105,11 +113,11 @@ class GrammarPartLayout(NamedTuple):
 class GrammarPlan(NamedTuple):
     """A layout made from the type corpus, before any sentence is read."""
 
-    as_sent: GrammarPartLayout
+    part_layout: GrammarPartLayout
     corpus: Corpus
 
 
-def survey_of(observation: GrammarObservation, part: Part) -> WordCounts:
+def survey_of(observation: GrammarObservation, part: SymbolPart) -> WordCounts:
     """Counts of the words of a part."""
     return counts_of_words(part, [], by_form=False)
 
@@ -123,7 +131,7 @@ def lay_out(observation: GrammarObservation, counts: WordCounts) -> GrammarPlan:
     return GrammarPlan(GrammarPartLayout(observation, words, layout), corpus)
 
 
-def shard_of(sent: GrammarPartLayout, part: Part, index: PartIndex) -> TreeShard:
+def shard_of(sent: GrammarPartLayout, part: SymbolPart, index: PartIndex) -> TreeShard:
     """The shard of a part under a layout."""
     observation, words, layout = sent
     options = observation.options
@@ -136,9 +144,9 @@ def shard_of(sent: GrammarPartLayout, part: Part, index: PartIndex) -> TreeShard
     return TreeShard(observation.model(Reading(problem, words, {})), index)
 
 
-def read_in_shards(plan: GrammarPlan, summaries: list[PartSummary], source: Source) -> Reading:
+def read_in_shards(plan: GrammarPlan, summaries: list[PartSummary], source: ShardSource) -> Reading:
     """The reading that a model is fitted to, once all shards are laid out."""
-    observation, words, layout = plan.as_sent
+    observation, words, layout = plan.part_layout
     whole = SentencesInParts(layout, plan.corpus, summaries, source)
     attributes = attributes_of(words, layout)
     return Reading(whole, words, attributes, observation=GrammarInParts(observation.options))

@@ -1,4 +1,4 @@
-"""Chains of numbers in shards: how parts of a corpus are laid out, and the sharded model of series.
+"""Chains of numbers in shards: surveys of parts, the layout for all, the sharded model of series.
 
 A first pass gives moments of the columns, to which the emission is bound. The steps that clusters
 are sought among are drawn for all parts alike, so that a fit starts as one on all series would.
@@ -41,13 +41,13 @@ from sklearn_cvb.reading.series import (
 )
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.parts import (
-    InParts,
     PartIndex,
     PartResult,
     PartSummary,
+    ProblemInParts,
     Shard,
     ShardedModel,
-    Source,
+    ShardSource,
 )
 from sklearn_cvb.settings import HMMParameters, window_for
 
@@ -95,7 +95,7 @@ class NumberPartLayout(NamedTuple):
 class NumberPlan(NamedTuple):
     """A layout, and the survey that it was made from."""
 
-    as_sent: NumberPartLayout
+    part_layout: NumberPartLayout
     survey: NumberSurvey
 
 
@@ -115,7 +115,7 @@ def merge_surveys(one: NumberSurvey, other: NumberSurvey) -> NumberSurvey:
     both = [len(part.moments.means) if part.names is None else part.names for part in (one, other)]
     if both[0] != both[1]:
         raise ValueError(f"partitions of X have several columns: {both[0]!r}, and {both[1]!r}")
-    after = other.moments._replace(farthest=other.moments.farthest + one.n_steps)
+    after = other.moments._replace(step_of_widest=other.moments.step_of_widest + one.n_steps)
     moments = merged_moments(one.moments, after)
     longest = max(one.longest, other.longest)
     return NumberSurvey(moments, one.names, one.n_steps + other.n_steps, longest)
@@ -124,14 +124,16 @@ def merge_surveys(one: NumberSurvey, other: NumberSurvey) -> NumberSurvey:
 class NumberShard(Shard):
     """A shard: a chain of some series."""
 
-    def _local(self, steps: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _steps_held_here(
+        self, steps: np.ndarray, begins: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Places of steps in this shard, and whether each is in it."""
         own = steps - begins[self.index.number]
         return own, (own >= 0) & (own < len(self._sequences.tokens))
 
     def steps_at(self, steps: np.ndarray, begins: np.ndarray, roots: bool) -> PartResult:
         """Values of some steps, as the counts; 0 where they are in other shards."""
-        own, is_here = self._local(steps, begins)
+        own, is_here = self._steps_held_here(steps, begins)
         problem = self.model.problem
         roots_of = problem.family if roots else None
         here = values_at(problem.observations, own[is_here], roots_of=roots_of)
@@ -141,7 +143,7 @@ class NumberShard(Shard):
 
     def known_at(self, steps: np.ndarray, begins: np.ndarray) -> PartResult:
         """1 and the known state of each step, as the counts; 0 where it is not known, or here."""
-        own, is_here = self._local(steps, begins)
+        own, is_here = self._steps_held_here(steps, begins)
         known, found = self.model.problem.known, np.zeros(len(steps))
         if known is not None:
             found[is_here] = 1.0 + known[own[is_here]]
@@ -155,7 +157,7 @@ class NumberShard(Shard):
 
     def statistics_at(self, steps: np.ndarray, begins: np.ndarray) -> PartResult:
         """Statistics of a step for each state, as the counts; 0 where it is in other shards."""
-        own, is_here = self._local(steps, begins)
+        own, is_here = self._steps_held_here(steps, begins)
         own, problem = np.where(is_here, own, -1), self.model.problem
         return PartResult(statistics_at(problem.observations, own, problem.family), 0.0)
 
@@ -178,7 +180,7 @@ class StepsInShards:
         self.problem = problem
         self._ask = problem.source.ask
         self._begins: np.ndarray = np.cumsum([0, *(one.n_tokens for one in problem.summaries)])
-        self.n_steps = int(self._begins[-1])
+        self.n_steps: int = int(self._begins[-1])
 
     @property
     def starts(self) -> np.ndarray:
@@ -247,25 +249,28 @@ class ShardedNumbers(ShardedModel, NumberChain):
         return InferenceResult(counts, 0.0), NumberWeights(uniform_weights(self.cells))
 
 
-class SeriesCounts(NamedTuple):
+class RemoteSeries(NamedTuple):
     """How many series there are, where they are elsewhere."""
 
     n_sequences: int
 
 
-class NumbersInParts(InParts):
+class NumbersInParts(ProblemInParts):
     """A problem whose series are in shards."""
 
     any_ambiguous = True
     known = None
     chain: type[ShardedNumbers] = ShardedNumbers
 
-    def __init__(self, plan: NumberPlan, summaries: list[PartSummary], source: Source) -> None:
+    def __init__(self, plan: NumberPlan, summaries: list[PartSummary], source: ShardSource) -> None:
         super().__init__(summaries, source)
-        self.corpus = self.original = SeriesCounts(self.n_sequences)
-        _, self.cells, self.family, names, _, self.settings = plan.as_sent
+        self.corpus: RemoteSeries = RemoteSeries(self.n_sequences)
+        self.original: RemoteSeries = self.corpus
+        self.cells: Cells = plan.part_layout.cells
+        self.family: Family = plan.part_layout.family
+        self.settings: bytes = plan.part_layout.settings
         self.survey: NumberSurvey = plan.survey
-        self.columns = FittedColumns(names)
+        self.columns: FittedColumns = FittedColumns(plan.part_layout.names)
         self.is_table = False
 
     @property
@@ -346,7 +351,7 @@ def shard_of(sent: NumberPartLayout, part: NumberPart, index: PartIndex) -> Numb
     return NumberShard(replace(chain, block_length=window, n_threads=1), index)
 
 
-def read_in_shards(plan: NumberPlan, summaries: list[PartSummary], source: Source) -> Reading:
+def read_in_shards(plan: NumberPlan, summaries: list[PartSummary], source: ShardSource) -> Reading:
     """The reading that a model is fitted to, once all shards are laid out."""
     sent, survey = plan
     n_observed = survey.moments.n_observed

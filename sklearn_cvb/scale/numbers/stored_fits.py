@@ -37,7 +37,7 @@ from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
 from sklearn_cvb.store import NumberStore, StoredStates, write_numbers
 from sklearn_cvb.store.files import STARTS
-from sklearn_cvb.store.scratch import Rows, Scratch
+from sklearn_cvb.store.scratch import Scratch, ScratchTable
 from sklearn_cvb.store.writing import temporary_store
 
 # What is asked of a family on the disk (see `BeyondMemory._on_disk`).
@@ -64,7 +64,8 @@ class StoredObservations:
     """Observations of a store under a family, which are read when asked for."""
 
     def __init__(self, store: Any, family: Family) -> None:
-        self.store, self.family = store, family
+        self.store: Any = store
+        self.family: Family = family
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -161,7 +162,7 @@ class StoredProblem(NumericProblem):
         topology = self.cells.chain.topology
         return (self.observations.identity, self.settings, self.cells.n_states, topology)
 
-    def allocate(self, shape: tuple[int, ...]) -> Rows:
+    def allocate(self, shape: tuple[int, ...]) -> ScratchTable:
         """A table on the disk, for shares of units between sweeps; its file is gone with it."""
         return Scratch(self.observations.store.scratch).rows(shape)
 

@@ -1,4 +1,4 @@
-"""Chains of symbols in shards: their starts, the sharded model, and how a corpus in parts is read.
+"""Chains of symbols in shards: a start drawn for all, the sharded model, and a corpus in parts.
 
 The fit is the plain one, of a `ShardedChain` bound to a `ChainInParts`; it asks the shards, here or
 on other machines, and adds their answers (see `sklearn_cvb.scale.parts`). It starts as a fit on the
@@ -25,17 +25,17 @@ from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.parts import (
-    InParts,
-    NeedsMore,
+    LogsNeeded,
     PartIndex,
     PartResult,
     PartSummary,
+    ProblemInParts,
     Shard,
     ShardedModel,
-    Source,
+    ShardSource,
 )
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
-    Part,
+    SymbolPart,
     SymbolPartLayout,
     SymbolPlan,
     lay_out,
@@ -47,7 +47,7 @@ from sklearn_cvb.scale.symbols.vocabulary_pass import (
 from sklearn_cvb.scale.symbols.vocabulary_pass import word_counts_of as survey_of
 from sklearn_cvb.settings import HMMParameters
 
-# What is asked of a family in parts (see `vocabulary_pass.read_here`).
+# What is asked of a family in parts (see `vocabulary_pass.read_local_parts`).
 __all__ = [
     "lay_out",
     "merge_surveys",
@@ -88,10 +88,6 @@ def start_of(seed: SharedStart, problem: Problem, number: int) -> StartingPoint:
         assert seed.randomness is not None, "a seed holds one of its fields"
         start = starting.token_start(problem, generator_at(seed.randomness[number]))
     return starting.legal_start(start, problem)
-
-
-class LogsNeeded(NeedsMore):
-    """Float64 lost a sequence: the E-step needs the logs of the weights, made without underflow."""
 
 
 class ShippedWeights(NamedTuple):
@@ -223,7 +219,7 @@ class ShardedChain(ShardedModel, SymbolChain):
 # What a fit knows of a corpus whose sequences are elsewhere
 
 
-class WholeCorpus:
+class RemoteCorpus:
     """Uses of word types and number of sequences of a corpus that is elsewhere."""
 
     def __init__(self, types: Corpus, n_sequences: int) -> None:
@@ -246,14 +242,14 @@ class WholeCorpus:
         return uses
 
 
-class CorpusInParts(InParts):
+class CorpusInParts(ProblemInParts):
     """A problem whose sequences are in shards, with a corpus of its word types."""
 
     n_words: int
 
-    def __init__(self, types: Corpus, summaries: list[PartSummary], source: Source) -> None:
+    def __init__(self, types: Corpus, summaries: list[PartSummary], source: ShardSource) -> None:
         super().__init__(summaries, source)
-        self.corpus: WholeCorpus = WholeCorpus(types, self.n_sequences)
+        self.corpus: RemoteCorpus = RemoteCorpus(types, self.n_sequences)
 
     @property
     def word_uses(self) -> np.ndarray:
@@ -271,7 +267,7 @@ class ChainInParts(CorpusInParts):
     longest: tuple[int, int] = (0, 0)
 
     def __init__(
-        self, cells: Cells, types: Corpus, summaries: list[PartSummary], source: Source
+        self, cells: Cells, types: Corpus, summaries: list[PartSummary], source: ShardSource
     ) -> None:
         super().__init__(types, summaries, source)
         self.cells, self.n_words = cells, cells.n_words
@@ -318,7 +314,7 @@ def refuse_in_shards(observation: SymbolObservation) -> None:
         )
 
 
-def shard_of(layout: SymbolPartLayout, part: Part, index: PartIndex) -> ChainShard:
+def shard_of(layout: SymbolPartLayout, part: SymbolPart, index: PartIndex) -> ChainShard:
     """The shard of a part under a layout."""
     problem, messages = problem_of_part(layout, part)
     said = tuple(f"part {index.number}: {message}" for message in messages)
@@ -331,7 +327,7 @@ def chain_of(layout: SymbolPartLayout, problem: Problem) -> SymbolChain:
     return SymbolChain(problem, settings._replace(n_threads=1))
 
 
-def read_in_shards(plan: SymbolPlan, summaries: list[PartSummary], source: Source) -> Reading:
+def read_in_shards(plan: SymbolPlan, summaries: list[PartSummary], source: ShardSource) -> Reading:
     """The reading that a model is fitted to, once all shards are laid out."""
     words, cells = words_and_cells(plan)
     of_shards = (message for one in summaries for message in one.warnings)

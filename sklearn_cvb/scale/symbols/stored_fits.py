@@ -115,7 +115,7 @@ class StorePieces:
             if forms is not None and forms.side_by_side is not None:
                 # Their tables have a row for each word: made anew they cost less than they take.
                 forms = None
-            kept = scratch.write_value((_without_words(problem), forms), (Cells,))
+            kept = scratch.write_value((_without_unknown_words(problem), forms), (Cells,))
             at = PartIndex(index, span[0])
             unexplained = problem.original_sequences(np.empty(0, np.intp)) + at.first_unit
             self.pieces.append(
@@ -140,13 +140,13 @@ class StorePieces:
             yield self.load(index)[0]
 
 
-def _without_words(problem: Problem) -> Problem:
+def _without_unknown_words(problem: Problem) -> Problem:
     """A problem without the words that the model does not know, of which it knows the codes."""
     rest = problem.impossible
     return problem._replace(
         corpus=problem.corpus._replace(unknown=[]),
         original=problem.original._replace(unknown=[]),
-        impossible=None if rest is None else _without_words(rest),
+        impossible=None if rest is None else _without_unknown_words(rest),
     )
 
 
@@ -165,13 +165,16 @@ class StoredParts:
     def ask(self, name: str, *arguments: Any) -> PartResult:
         """Call a method of every piece's shard, and add up what they return in their order."""
 
-        found_in, indices = partial(self._ask, name, arguments), range(len(self.pieces.pieces))
+        found_in, indices = (
+            partial(self._ask_piece, name, arguments),
+            range(len(self.pieces.pieces)),
+        )
         if self._n_threads == 1:
             return reduce(add_results, map(found_in, indices))
         with ThreadPoolExecutor(self._n_threads) as pool:
             return reduce(add_results, pool.map(found_in, indices))
 
-    def _ask(self, name: str, arguments: tuple[Any, ...], index: int) -> PartResult:
+    def _ask_piece(self, name: str, arguments: tuple[Any, ...], index: int) -> PartResult:
         problem, forms = self.pieces.load(index)
         if index in self._lost:
             forms = engines_of(problem, self._lost[index])
@@ -231,7 +234,7 @@ class StoredChain(SymbolChain):
         counts = self.recount(units)
         if isinstance(seed, ChainWeights):
             tally = parameters.tally_of(counts, prior, self.cells)
-            total = self._pass(SCORE, shared_by(tally, parameters.floor_of(prior)), units)
+            total = self._run_pass(SCORE, shared_by(tally, parameters.floor_of(prior)), units)
         return InferenceResult(counts, total, shares=units._replace(counts=counts)), None
 
     def leave_out(
@@ -249,10 +252,10 @@ class StoredChain(SymbolChain):
         before = parameters.tally_of(others, prior, self.cells)
         shared = shared_by(before, parameters.floor_of(prior), 0.0 if is_alone else 1.0)
         if frozen:
-            total = self._pass(INFER if is_alone else SCORE, shared, units)
+            total = self._run_pass(INFER if is_alone else SCORE, shared, units)
             return InferenceResult(counts, total, shares=units)
         units = units._replace(n_sweeps=units.n_sweeps + 1, pair_absence=self._absence_table(units))
-        total = self._pass(EXPECT if is_alone else SWEEP, shared, units, units.pair_absence)
+        total = self._run_pass(EXPECT if is_alone else SWEEP, shared, units, units.pair_absence)
         is_rebuilt = is_alone or units.n_sweeps % REBUILT == 0
         own = self.recount(units) if is_rebuilt else shifted_counts(counts, before, shared)
         return InferenceResult(own, total, shares=units._replace(counts=own))
@@ -283,7 +286,7 @@ class StoredChain(SymbolChain):
             settled = self._load_units(shares, index).layout.settled
             if settled is not None:
                 shared.emission[:-1] += settled.count
-        self._pass(PUT_BACK, shared, shares)
+        self._run_pass(PUT_BACK, shared, shares)
         return parameters.HMMCounts(shared.start, shared.transition, shared.emission[:-1])
 
     def _load_units(self, shares: StoredUnits, index: int) -> _PieceUnits:
@@ -296,7 +299,7 @@ class StoredChain(SymbolChain):
         n_states = self.cells.n_states
         return np.ones((n_states, n_states)) if units.is_summed and self.learns else None
 
-    def _pass(
+    def _run_pass(
         self, steps: int, shared: SharedCounts, units: StoredUnits, absent: np.ndarray | None = None
     ) -> float:
         """A pass over all units, which changes what they share; summed log normalisers (nats)."""
@@ -338,7 +341,7 @@ class SequentialParts(StoredParts):
             return getattr(self._shard, name)(*arguments)
         return super().ask(name, *arguments)
 
-    def adopt(self, state: State, before: "SequentialParts") -> State:
+    def take_over_state(self, state: State, before: "SequentialParts") -> State:
         """The state with the posteriors of another fit on the same pieces, and their counts."""
         shares = before._shard.states[state.shares.run].shares
         counts = self._chain.recount(shares)
@@ -347,7 +350,7 @@ class SequentialParts(StoredParts):
         self._shard.states[state.shares.run] = held
         return state._replace(counts=counts)
 
-    def state_of(self, state: State, index: int) -> State:
+    def state_of_piece(self, state: State, index: int) -> State:
         """The state of a piece as if it were a corpus of its own, with the counts of all."""
         shares = self._shard.states[state.shares.run].shares
         units = self._chain.units_of(shares, index, state.counts)
@@ -367,17 +370,17 @@ class SequentialChain(parts.ShardedChain):
         state = super().compact(state)
         return state._replace(shares=state.shares._replace(source=None))
 
-    def rebase(self, state: State) -> State | None:
+    def adapt_state(self, state: State) -> State | None:
         """The state under the prior of now, with its posteriors where the pieces are the same."""
         before, source = state.shares.source, self.problem.source
-        based = super().rebase(state._replace(shares=state.shares._replace(source=None)))
+        based = super().adapt_state(state._replace(shares=state.shares._replace(source=None)))
         if based is None or before is None:
             return based
         if before.pieces.settings.update_unit != source.pieces.settings.update_unit:
             return None
         if before.pieces.summaries != source.pieces.summaries:
             return based
-        return source.adopt(based, before)
+        return source.take_over_state(based, before)
 
 
 def _with_lattice(layout: SymbolUnitLayout, lattice: Any) -> SymbolUnitLayout:
@@ -410,7 +413,7 @@ def read_store(observation: SymbolObservation, X: Any, y: Any) -> Reading:
     counts = word_counts_of_store(store, tags, options.words.handle_unknown == "form")
     types = store.vocabulary.tolist() if options.words.vocabulary is None else None
     plan = lay_out(observation, counts, types)
-    pieces = StorePieces(plan.as_sent, store, tags, with_forms=not options.is_collapsed)
+    pieces = StorePieces(plan.part_layout, store, tags, with_forms=not options.is_collapsed)
     words, cells = words_and_cells(plan)
     messages = [*plan.messages]
     messages += [f"from sequence {i} on: {message}" for message, i in pieces.messages.items()]
@@ -476,7 +479,7 @@ class ChainInPieces(parts.ChainInParts):
             one, _ = pieces.load(index[begin])
             own = state
             if isinstance(self.source, SequentialParts):
-                own = self.source.state_of(state, index[begin])
+                own = self.source.state_of_piece(state, index[begin])
             chain = observation.model(reading._replace(problem=one))
             path = best_path(chain, own, observation.options.n_jobs, averages=averages)
             held[:] += np.bincount(path, minlength=len(held))

@@ -16,7 +16,7 @@ from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, Sequences, checked, encode, short_repr, unknown_in
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import warn
-from sklearn_cvb.scale.symbols.vocabulary_pass import Part, WordCounts, WordsOfTokens
+from sklearn_cvb.scale.symbols.vocabulary_pass import SymbolPart, WordCounts, WordsOfTokens
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags
 
 
@@ -66,7 +66,7 @@ def types_of_store(store: CorpusStore) -> list[Any]:
 
 def part_of_store(
     store: CorpusStore, types: list[Any], span: tuple[int, int], y: StoredTags | None
-) -> Part:
+) -> SymbolPart:
     """Some sequences of a store, encoded by the symbols that they hold."""
     corpus = store.corpus(*span)
     used = np.flatnonzero(np.bincount(corpus.tokens + 1, minlength=len(types) + 1)[1:])
@@ -79,7 +79,7 @@ def part_of_store(
         flat = [classes[code] for code in y.store.tag_codes(*span).tolist()]
         tags = [flat[a:b] for a, b in pairwise(corpus.starts.tolist())]
     own = [types[code] for code in used.tolist()]
-    return Part(own, corpus._replace(tokens=table[corpus.tokens], unknown=[]), tags)
+    return SymbolPart(own, corpus._replace(tokens=table[corpus.tokens], unknown=[]), tags)
 
 
 class Encoder:

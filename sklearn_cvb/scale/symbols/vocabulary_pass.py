@@ -21,10 +21,10 @@ from sklearn_cvb.chain.tags.word_forms import only_beginning
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences
-from sklearn_cvb.scale.parts import LocalParts, part_indices, tree_sum
+from sklearn_cvb.scale.parts import LocalShards, part_indices, tree_sum
 
 
-class Part(NamedTuple):
+class SymbolPart(NamedTuple):
     """Some sequences, encoded by their own types, and their labels."""
 
     types: list[Any]
@@ -52,7 +52,7 @@ class WordCounts(NamedTuple):
     uses: dict[Hashable, int]  # how often each type is seen without a label
     # How often each pair of a type and a label is; None as the type of missing observations.
     labelled: dict[tuple[Hashable, Hashable], int]
-    inside: set[Any]  # types seen elsewhere than where a sentence begins
+    not_initial: set[Any]  # types seen elsewhere than where a sentence begins
     any_missing: bool
     n_sequences: int
 
@@ -72,28 +72,28 @@ class WordsOfTokens(list[Any]):
         return None if code < 0 else self._types[code]
 
 
-def read_part(X: Any, y: Any = None) -> Part:
+def read_part(X: Any, y: Any = None) -> SymbolPart:
     """Read a part; messages name sequences by their place in it."""
     sequences = reading.read_ragged(X)
     types = reading.types_of(sequences.tokens, sequences.starts)
     index = {token: i for i, token in enumerate(types)}
-    return Part(types, reading.encode(sequences, index), y)
+    return SymbolPart(types, reading.encode(sequences, index), y)
 
 
-def _labels_of(options: ChainOptions, part: Part) -> list[Any]:
+def _labels_of(options: ChainOptions, part: SymbolPart) -> list[Any]:
     """The labels that a tagger learns from, one for each token; empty for none."""
     if part.y is None or options.dictionary is None or options.supervision != "y":
         return []
     return read_labels(part.y, part.corpus)
 
 
-def word_counts_of(observation: SymbolObservation, part: Part) -> WordCounts:
+def word_counts_of(observation: SymbolObservation, part: SymbolPart) -> WordCounts:
     """Counts of the words of a part, as a model's settings need them."""
     options = observation.options
     return counts_of_words(part, _labels_of(options, part), options.words.handle_unknown == "form")
 
 
-def counts_of_words(part: Part, labels: list[Any], by_form: bool) -> WordCounts:
+def counts_of_words(part: SymbolPart, labels: list[Any], by_form: bool) -> WordCounts:
     """Counts of the words of a part, some of which have labels; `by_form`: beginnings, too."""
     types, corpus = part.types, part.corpus
     tokens = corpus.tokens
@@ -123,7 +123,7 @@ def merge_surveys(one: WordCounts, other: WordCounts) -> WordCounts:
     return WordCounts(
         add_by_key(one.uses, other.uses),
         add_by_key(one.labelled, other.labelled),
-        one.inside | other.inside,
+        one.not_initial | other.not_initial,
         one.any_missing or other.any_missing,
         one.n_sequences + other.n_sequences,
     )
@@ -141,11 +141,11 @@ def type_corpus_of(words: WordCounts) -> tuple[Sequences, list[Any] | None]:
     rows_of_types += [(word, label, seen) for (word, label), seen in words.labelled.items()]
     nothing = (None, None, 0)
     # The only token of a sequence begins it; the last sequence begins with what stands for none.
-    rows = [row for row in rows_of_types if row[0] not in words.inside]
+    rows = [row for row in rows_of_types if row[0] not in words.not_initial]
     if words.any_missing or not rows_of_types:
         rows.append(nothing)
     ends = list(range(1, len(rows) + 1))
-    inside = [row for row in rows_of_types if row[0] in words.inside]
+    inside = [row for row in rows_of_types if row[0] in words.not_initial]
     if inside:
         rows += [nothing, *inside]
         ends.append(len(rows))
@@ -175,7 +175,7 @@ class SymbolPlan(NamedTuple):
     messages: tuple[str, ...]
 
     @property
-    def as_sent(self) -> SymbolPartLayout:
+    def part_layout(self) -> SymbolPartLayout:
         """The layout without labels of single tokens of the type corpus."""
         told = self.layout.told
         if told is None:
@@ -207,7 +207,7 @@ def words_and_cells(plan: SymbolPlan) -> tuple[Any, Cells]:
     return words, cells
 
 
-def problem_of_part(layout: SymbolPartLayout, part: Part) -> tuple[Problem, tuple[str, ...]]:
+def problem_of_part(layout: SymbolPartLayout, part: SymbolPart) -> tuple[Problem, tuple[str, ...]]:
     """The problem of a part under a layout that was sent here, and what it warns of."""
     observation, words, told, cells = layout
     corpus = part.encode(words.index)
@@ -224,7 +224,7 @@ def problem_of_part(layout: SymbolPartLayout, part: Part) -> tuple[Problem, tupl
 # A corpus in parts, whatever is learned from it
 
 
-def read_here(module: str, asked: Any, parts: Sequence[tuple[Any, Any]]) -> Reading:
+def read_local_parts(module: str, asked: Any, parts: Sequence[tuple[Any, Any]]) -> Reading:
     """Parts ``(X, y)`` of a corpus, each a shard of this process.
 
     The module is that which lays out models of a family, and learns them, in shards.
@@ -235,6 +235,6 @@ def read_here(module: str, asked: Any, parts: Sequence[tuple[Any, Any]]) -> Read
     plan = family.lay_out(asked, tree_sum(surveys, family.merge_surveys))
     indices = part_indices([part.corpus.n_sequences for part in parts_read])
     shards = [
-        family.shard_of(plan.as_sent, *given) for given in zip(parts_read, indices, strict=True)
+        family.shard_of(plan.part_layout, *given) for given in zip(parts_read, indices, strict=True)
     ]
-    return family.read_in_shards(plan, [shard.summary() for shard in shards], LocalParts(shards))
+    return family.read_in_shards(plan, [shard.summary() for shard in shards], LocalShards(shards))

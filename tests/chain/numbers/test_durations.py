@@ -29,7 +29,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     plain_stretches,
     scores_from_logs,
 )
-from sklearn_cvb.display.learned import learned_by
+from sklearn_cvb.display.learned import summary_of_model
 from sklearn_cvb.emissions import AutoRegressive, Categorical, Gaussian, Poisson
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.metrics import relabel
@@ -491,7 +491,7 @@ def test_phases_in_their_order_are_found(kind, law):
     assert model.durations_[3].tolist() == [0.0] * 59 + [1.0]
     np.testing.assert_allclose(np.diagonal(model.counts_.transition, 1), 3.0, atol=0.1)
     assert not np.diagonal(model.counts_.transition).any()
-    shares = [row.share for row in learned_by(model).rows]
+    shares = [row.share for row in summary_of_model(model).rows]
     np.testing.assert_allclose(
         shares, np.bincount(np.concatenate(states)) / len(np.concatenate(X)), atol=0.04
     )

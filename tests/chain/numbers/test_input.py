@@ -376,7 +376,7 @@ def test_predictions_want_the_columns_of_the_fit():
     with pytest.raises(ValueError, match="was fitted with \\['a', 'b'\\]"):
         model.predict([FRAME[["b", "a"]]])
     assert len(model.predict([FRAME.to_numpy()])[0]) == 2
-    with pytest.raises(ValueError, match="X has 1 columns a step, but VBHMM is expecting 2"):
+    with pytest.raises(ValueError, match="X has 1 column a step, but VBHMM is expecting 2"):
         model.predict([[1.0, 2.0]])
     table = fit(RNG.normal(size=(4, 5)))
     with pytest.raises(ValueError, match="X has 6 features, but VBHMM is expecting 5"):

@@ -16,7 +16,7 @@ from sklearn_cvb.emissions import Columns, Gaussian, Poisson
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.numbers import parts
 from sklearn_cvb.scale.parts import PartIndex
-from sklearn_cvb.scale.symbols.vocabulary_pass import read_here
+from sklearn_cvb.scale.symbols.vocabulary_pass import read_local_parts
 
 KINDS = (EMHMM, VBHMM, CVBHMM)
 MIXED = Columns([(Gaussian("diag"), [0, 1]), (Poisson(), [2])])
@@ -46,7 +46,7 @@ def fit_in_parts(model, n, y=None, X=X):
     model = clone(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return model._fit_reading(read_here(*asked_in_parts(model), own), None, None)
+        return model._fit_reading(read_local_parts(*asked_in_parts(model), own), None, None)
 
 
 def fit(model, y=None, X=X):
@@ -131,9 +131,9 @@ def test_windows_of_the_longest_series_are_chosen_for_all():
     own = [np.concatenate(X), X[0], X[1]]
     model = CVBHMM(3, emission=MIXED, random_state=1, max_iter=3, tol=0)
     assert deviation(fit_in_parts(model, 1, X=own), fit(model, X=own)) < 1e-10
-    read = read_here(*asked_in_parts(model), [(own[:1], None), (own[1:], None)])
+    read = read_local_parts(*asked_in_parts(model), [(own[:1], None), (own[1:], None)])
     assert {one.model.block_length for one in read.problem.source.shards} == {100}
-    read = read_here(*asked_in_parts(model), [(X[:1], None), (X[1:], None)])
+    read = read_local_parts(*asked_in_parts(model), [(X[:1], None), (X[1:], None)])
     assert {one.model.block_length for one in read.problem.source.shards} == {None}
 
 
@@ -154,7 +154,7 @@ def test_models_to_start_from_and_known_states(kind):
 @pytest.mark.long
 def test_a_lost_shard_is_inferred_from_the_counts_of_all():
     model = CVBHMM(3, emission=MIXED, random_state=1, max_iter=20, tol=0)
-    read = read_here(*asked_in_parts(model), [(X[:12], None), (X[12:], None)])
+    read = read_local_parts(*asked_in_parts(model), [(X[:12], None), (X[12:], None)])
     source, asked = read.problem.source, [0]
     plain = source.ask
 
@@ -187,7 +187,7 @@ def test_parts_have_the_same_columns():
     model = EMHMM(2, emission="gaussian", random_state=0, max_iter=2, tol=0)
     assert fit_in_parts(model, 3, X=frames).feature_names_in_.tolist() == ["a", "b", "c"]
     with pytest.raises(ValueError, match="partitions of X have several columns"):
-        read_here(
+        read_local_parts(
             *asked_in_parts(model),
             [(frames[:3], None), ([frames[4][["b", "a", "c"]]], None)],
         )
@@ -204,7 +204,7 @@ def test_parts_have_the_same_columns():
 )
 def test_what_shards_cannot_do_is_refused(model, why):
     with pytest.raises(InvalidParameterError, match=why):
-        read_here(*asked_in_parts(model), [(X, None)])
+        read_local_parts(*asked_in_parts(model), [(X, None)])
 
 
 def test_planted_errors_are_seen(monkeypatch):

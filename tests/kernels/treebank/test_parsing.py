@@ -187,7 +187,7 @@ def test_the_tree_is_the_best_of_all(seed, decoding):
 @pytest.mark.parametrize("seed", [seed for seed in range(N_CASES) if seed % 20])
 def test_items_with_any_posterior_are_those_of_all_trees(seed):
     rules, weights, words, trees, _ = case(seed)
-    parser = parsing.parser_for(rules, weights, parsing.without_annotations(rules, weights))
+    parser = parsing.parser_for(rules, weights, parsing.coarse_weights(rules, weights))
     kept = parsing.likely_items(parser, words, 1e-300)
     found = keys_of(kept, words)
     places = [place for tree in trees for place in places_of(tree)[1:]]
@@ -239,7 +239,7 @@ def test_pruning_takes_trees_away(threshold):
     for seed in range(N_CASES):
         rules, weights, words, trees, totals = case(seed)
         if trees:
-            coarse = parsing.without_annotations(rules, weights)
+            coarse = parsing.coarse_weights(rules, weights)
             parser = parsing.parser_for(rules, weights, coarse)
             log_z = parsing.infer(parser, words, threshold).log_z
             assert log_z <= math.log(sum(totals)) + 1e-12
@@ -303,7 +303,7 @@ def test_weights_without_annotations():
     rules = rules_of([1, 2], [0], [(0, 1, 1)], [], [(1, 0), (1, 1)])
     block = [0.75 * 0.75, 0.75 * 0.25, 0.25 * 0.75, 0.25 * 0.25]
     weights = np.array([1.0, *block, 0.8, 0.4, 0.2, 0.6])
-    coarse = parsing.without_annotations(rules, weights)
+    coarse = parsing.coarse_weights(rules, weights)
     np.testing.assert_allclose(coarse, [1, 1, 0.7, 0.3], atol=1e-15)
 
 
@@ -311,9 +311,9 @@ def test_weights_without_annotations():
 @pytest.mark.parametrize("seed", range(N_CASES))
 def test_weights_without_annotations_sum_to_one(seed):
     rules, weights, _, _, _ = case(seed)
-    coarse = parsing.without_annotations(rules, weights)
+    coarse = parsing.coarse_weights(rules, weights)
     parents = rules.parent
     for parent in set(parents.tolist()):
         assert coarse[parents == parent].sum() == pytest.approx(1, abs=1e-12)
     one = rules_of([1] * 5, *_listed(rules))
-    np.testing.assert_array_equal(parsing.without_annotations(one, coarse), coarse)
+    np.testing.assert_array_equal(parsing.coarse_weights(one, coarse), coarse)

@@ -69,7 +69,7 @@ def test_sweeps_over_nodes_are_the_restatement(case, alpha):
         exact = total(case, [product_counts(case, theirs, i) for i in range(len(case.trees))])
         np.testing.assert_allclose(counts, as_cells(case, exact), rtol=0, atol=1e-10)
         tally = inference.tally_of(counts, alpha, layout)
-        ours = inference.token_sweep(ours, layout, trees, tally)
+        ours = inference.node_sweep(ours, layout, trees, tally)
         for i, tree in enumerate(case.trees):
             for v in range(len(tree)):
                 theirs[i][v] = token_update(case, theirs, i, v, alpha)
