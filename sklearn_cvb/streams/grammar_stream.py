@@ -17,7 +17,7 @@ from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.learning.model import InferenceResult, State
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import refuse_lengths
-from sklearn_cvb.streams.one_batch import StreamCounts, Stream
+from sklearn_cvb.streams.one_batch import Stream, StreamCounts
 
 
 @dataclass(frozen=True)
