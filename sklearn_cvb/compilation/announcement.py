@@ -94,10 +94,9 @@ def shows_lines(verbose: int) -> bool:
 
     Workers share the terminal of the process that has started them: they say nothing.
     """
-    if verbose:
-        return True
-    is_worker = current_process().name != "MainProcess"
-    return sys.stderr is not None and sys.stderr.isatty() and not is_worker
+    return bool(verbose) or (
+        current_process().name == "MainProcess" and sys.stderr is not None and sys.stderr.isatty()
+    )
 
 
 @contextmanager

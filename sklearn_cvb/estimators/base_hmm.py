@@ -41,7 +41,7 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.reading.corpus import Corpus, arrange, as_list
+from sklearn_cvb.reading.corpus import Corpus, arrange, holds_names, holds_states
 from sklearn_cvb.reading.events import refuse_bare_frame
 from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, check_choice
 from sklearn_cvb.scikit_learn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -337,7 +337,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         observation.check()
         reading = observation.read(self._checked_input(X, to_fit=True), y, streams=streams)
         if self.supervision == "none" == self._fields["supervision"].default and (
-            y is not None and (_holds_names(y) or _holds_states(y))
+            y is not None and (holds_names(y) or holds_states(y))
         ):
             why = (
                 "y is ignored: set supervision='y' to learn from states of steps; what learns from "
@@ -692,7 +692,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        return super().fit_transform(X, None if _holds_names(y) else y, **fit_params)
+        return super().fit_transform(X, None if holds_names(y) else y, **fit_params)
 
     def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.
@@ -803,13 +803,3 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """The posteriors of all training tokens."""
         averages = self._algorithm().averages
         return self._observation_of(reading).posteriors(state, reading, averages)
-
-
-def _holds_states(y: Any) -> bool:
-    """Whether `y` has states of steps, and not a label for each sequence."""
-    return any(as_list(states) is not None for states in as_list(y) or ())
-
-
-def _holds_names(y: Any) -> bool:
-    """Whether `y` has names of classes; numbers may be targets, which scikit-learn hands on."""
-    return any(isinstance(label, str) for label in as_list(y) or ())

@@ -616,6 +616,16 @@ def as_list(values: Any) -> list[Any] | None:
     return None
 
 
+def holds_states(y: Any) -> bool:
+    """Whether `y` has states of steps, and not a label for each sequence."""
+    return any(as_list(states) is not None for states in as_list(y) or ())
+
+
+def holds_names(y: Any) -> bool:
+    """Whether `y` has names of classes; numbers may be targets, which scikit-learn hands on."""
+    return any(isinstance(label, str) for label in as_list(y) or ())
+
+
 def is_table(X: Any) -> bool:
     """Whether X is a 2-D array or table rather than a collection of sequences."""
     if isinstance(X, list | tuple):

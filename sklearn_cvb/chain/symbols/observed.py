@@ -66,11 +66,11 @@ class SymbolObservation(Observation):
         lattice, words, of_labels = self.training_lattice(words, tags, cells, corpus, sequences, y)
         problem = problem_of(corpus, lattice, cells)
         messages = (*messages, *of_words, *of_labels)
+        if not streams:
+            messages += self.caution_of_giant(problem)
         # Columns of pandas alone have times of their events.
         if known.is_ordered and isinstance(X, list | tuple) and any(hasattr(x, "iloc") for x in X):
             messages += (*cautions_of_times(X, of_events=True),)
-        if not streams:
-            messages += self.caution_of_giant(problem)
         return Reading(problem, words, attributes, messages, self)
 
     def caution_of_giant(self, problem: Problem) -> tuple[str, ...]:
