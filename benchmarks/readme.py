@@ -131,8 +131,8 @@ def block(found):
         f"{n_sentences} sentences of a newspaper in {rows['CVB sequence']['seconds']} s. Choosing "
         f"at random gets {at_random} %, EM {share['EM']} %, variational Bayes {share['VB']} %, a "
         f"sampler {share['Gibbs']} % in {rows['Gibbs']['seconds']} s (`{command}`).\n"
-        "- **Change one import from hmmlearn and get its figures**: what the "
-        f"{len(off)} scripts of its gallery find is the same to {digits} digits.\n"
+        "- **Change one import from hmmlearn and get its figures** (`from sklearn_cvb.hmmlearn "
+        f"import hmm`): the {len(off)} scripts of its gallery agree to {digits} digits.\n"
     )
 
 

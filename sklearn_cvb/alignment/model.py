@@ -25,11 +25,7 @@ from sklearn_cvb.alignment.parameters import (
 )
 from sklearn_cvb.alignment.reading import AlignmentProblem
 from sklearn_cvb.kernels import alignment as kernels
-from sklearn_cvb.kernels.alignment import (
-    AlignmentPairs,
-    AlignmentShares,
-    AlignmentTally,
-)
+from sklearn_cvb.kernels.alignment import AlignmentPairs, AlignmentShares, AlignmentTally
 from sklearn_cvb.kernels.sums import CellSums
 from sklearn_cvb.learning.gibbs import means_over_samples
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample

@@ -16,13 +16,8 @@ from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.free_parameters import cells_kept_zero
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.paths.transitions import check_transitions
-from sklearn_cvb.chain.predictions.prediction import (
-    ChainExtras,
-    WeightedSequences,
-    mean_and_log,
-    mean_likelihoods,
-    predicting_weights,
-)
+from sklearn_cvb.chain.predictions import prediction
+from sklearn_cvb.chain.predictions.prediction import ChainExtras, WeightedSequences
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.reading.corpus import Corpus
@@ -133,7 +128,7 @@ class Observation(FamilyObservation):
 
     def read_to_predict(self, learned: Learned, X: Any, means: bool = False) -> WeightedSequences:
         """Sequences under the weights of predictions, or their means."""
-        weights = mean_and_log if means else predicting_weights
+        weights = prediction.mean_and_log if means else prediction.predicting_weights
         return self.read_under(learned, X, weights(learned), means)
 
     @abstractmethod
@@ -194,4 +189,4 @@ def log_likelihoods(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-likelihood under the mean parameters, or samples, and observed tokens of sequences."""
     reads, observed = observation.read_under_samples(learned, X, samples)
-    return mean_likelihoods([read.log_z() for read in reads]), observed
+    return prediction.mean_likelihoods([read.log_z() for read in reads]), observed

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import i0e, i1e, ive, logsumexp
 
+from sklearn_cvb.emissions import emission
 from sklearn_cvb.emissions.emission import (
     MIN_STEPS,
     Emission,
@@ -22,13 +23,6 @@ from sklearn_cvb.emissions.emission import (
     LinearScores,
     Observations,
     Tails,
-    by_unit,
-    finite_array,
-    refuse_outside,
-    refuse_where,
-    state_table,
-    table_in,
-    values_and_mask,
 )
 from sklearn_cvb.kernels.angles import angle_buffers, angle_scores, scaled_bessel
 from sklearn_cvb.reading.moments import Moments
@@ -75,7 +69,7 @@ class VonMises(Emission):
 
     def bind(self, moments: Moments, n_states: int) -> "VonMisesFamily":
         """The family; the data do not change the prior."""
-        ends = finite_array("concentration_range", self.concentration_range, (2,))
+        ends = emission.finite_array("concentration_range", self.concentration_range, (2,))
         if not 0 < ends[0] < ends[1] <= 1e6:
             raise InvalidParameterError(
                 "concentration_range must be two rising numbers, 0 < lowest < highest <= 1e6, got "
@@ -87,7 +81,7 @@ class VonMises(Emission):
         """As many columns as directions have."""
         if "directions" not in given:
             return super().example(given)
-        return np.zeros((2, state_table(given, "directions").shape[1]))
+        return np.zeros((2, emission.state_table(given, "directions").shape[1]))
 
 
 class AnglePoint(NamedTuple):
@@ -166,8 +160,8 @@ class VonMisesFamily(Family):
 
     def read(self, table: np.ndarray) -> Observations:
         degrees = "von Mises emissions are angles in radians, at most two turns from 0 (of degrees "
-        refuse_where(np.abs(table) > 4.0 * math.pi, table, degrees + "take numpy.radians)")
-        angles, observed = values_and_mask(table)
+        emission.refuse_where(np.abs(table) > 4.0 * math.pi, table, degrees + "take numpy.radians)")
+        angles, observed = emission.values_and_mask(table)
         there = np.ones_like(angles) if observed is None else observed.astype(np.float64)
         # A little more than half a turn is near a little less.
         vectors = np.hstack([there * np.cos(angles), there * np.sin(angles)])
@@ -234,7 +228,7 @@ class VonMisesFamily(Family):
         return self._linear(*turned, chances @ _log_i0(self.grid))
 
     def predictive(self, statistics: np.ndarray) -> AngleScores:
-        return AngleScores(self._sums(by_unit(statistics)), self.grid)
+        return AngleScores(self._sums(emission.by_unit(statistics)), self.grid)
 
     def log_evidence(self, statistics: np.ndarray) -> float:
         return float(logsumexp(self._logs(self._sums(statistics)), axis=-1).sum())
@@ -289,9 +283,11 @@ class VonMisesFamily(Family):
 
     def point_from(self, parameters: dict[str, Any]) -> AnglePoint:
         shape = self.n_states, self.n_columns
-        concentrations = table_in(parameters, "concentrations", shape)
-        refuse_outside("concentrations", concentrations, concentrations > 0, "must be positive")
-        directions = table_in(parameters, "directions", shape)
+        concentrations = emission.table_in(parameters, "concentrations", shape)
+        emission.refuse_outside(
+            "concentrations", concentrations, concentrations > 0, "must be positive"
+        )
+        directions = emission.table_in(parameters, "directions", shape)
         return AnglePoint(
             *(np.ascontiguousarray(table.T) for table in (directions, concentrations))
         )

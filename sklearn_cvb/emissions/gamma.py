@@ -8,19 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
-from sklearn_cvb.emissions.emission import (
-    MIN_STEPS,
-    Emission,
-    LinearScores,
-    Observations,
-    by_unit,
-    per_step,
-    positive,
-    refuse_outside,
-    refuse_where,
-    table_in,
-    values_and_mask,
-)
+from sklearn_cvb.emissions import emission
+from sklearn_cvb.emissions.emission import MIN_STEPS, Emission, LinearScores, Observations, per_step
 from sklearn_cvb.emissions.rates import RateFamily, RatePrior, RateSums, means_of, rate_prior
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -78,7 +67,7 @@ class Gamma(Emission):
                     "for a shape that is given"
                 )
             return LearnedShapeFamily(1.0, rate_prior(None, None, means_of(moments)), n_states)
-        shape = positive("shape", self.shape)
+        shape = emission.positive("shape", self.shape)
         usual = shape / means_of(moments)
         prior = rate_prior(self.shape_prior, self.rate_prior, usual)
         prior = prior._replace(smallest=usual / _FARTHEST, largest=usual * _FARTHEST)
@@ -152,10 +141,10 @@ class GammaFamily(RateFamily):
 
     def read(self, table: np.ndarray) -> Observations:
         if self.known_shape == 1.0:
-            refuse_where(table < 0, table, "exponential emissions are not below 0")
+            emission.refuse_where(table < 0, table, "exponential emissions are not below 0")
         else:
-            refuse_where(table <= 0, table, "Gamma emissions are above 0")
-        values, observed = values_and_mask(table)
+            emission.refuse_where(table <= 0, table, "Gamma emissions are above 0")
+        values, observed = emission.values_and_mask(table)
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         # Of zeros and of what is missing no logarithm is asked for.
         logs = np.log(np.where(values > 0, values, 1.0))
@@ -177,7 +166,7 @@ class GammaFamily(RateFamily):
         return LinearScores(np.concatenate([steps, -rates, logs])[None])
 
     def predictive(self, statistics: np.ndarray) -> BetaPrimeScores:
-        return BetaPrimeScores(self.known_shape, *self._posterior(by_unit(statistics)))
+        return BetaPrimeScores(self.known_shape, *self._posterior(emission.by_unit(statistics)))
 
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.standard_gamma(self.known_shape, (len(states), self.n_columns)) / point.T[states]
@@ -221,7 +210,7 @@ class LearnedShapeFamily(GammaFamily):
         self.n_parameters: int = 2 * n_states * self.n_columns
 
     def read(self, table: np.ndarray) -> Observations:
-        refuse_where(table <= 0, table, "Gamma emissions are above 0")
+        emission.refuse_where(table <= 0, table, "Gamma emissions are above 0")
         return super().read(table)
 
     def most_likely(self, statistics: np.ndarray, before: Any = None) -> Any:
@@ -268,8 +257,8 @@ class LearnedShapeFamily(GammaFamily):
         return means, means / point.rates.T
 
     def point_from(self, parameters: dict[str, Any]) -> Any:
-        shapes = table_in(parameters, "shapes", (self.n_states, self.n_columns))
-        refuse_outside("shapes", shapes, shapes > 0, "must be positive")
+        shapes = emission.table_in(parameters, "shapes", (self.n_states, self.n_columns))
+        emission.refuse_outside("shapes", shapes, shapes > 0, "must be positive")
         return GammaPoint(np.ascontiguousarray(shapes.T), super().point_from(parameters))
 
     def attributes(self, point: Any) -> dict[str, Any]:

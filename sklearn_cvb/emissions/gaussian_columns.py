@@ -13,17 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from sklearn_cvb.emissions.emission import (
-    MIN_STEPS,
-    Family,
-    Observations,
-    StandardUnits,
-    by_unit,
-    per_step,
-    refuse_outside,
-    table_in,
-    values_and_mask,
-)
+from sklearn_cvb.emissions import emission
+from sklearn_cvb.emissions.emission import MIN_STEPS, Family, Observations, StandardUnits
 from sklearn_cvb.kernels.emission import (
     add_logs,
     buffers,
@@ -196,12 +187,12 @@ class ColumnStudentScores(NamedTuple):
         values, observed = observations.values, observations.observed
         out[:] = 1.0
         n_observed: Any = float(values.shape[1])
-        constants = per_step(self.constants.sum(axis=-2), units)
+        constants = emission.per_step(self.constants.sum(axis=-2), units)
         for d in range(values.shape[1]):
-            q = (values[:, d, None] - per_step(self.means[:, d], units)) ** 2
-            q *= per_step(1.0 / self.squares[:, d], units)
+            q = (values[:, d, None] - emission.per_step(self.means[:, d], units)) ** 2
+            q *= emission.per_step(1.0 / self.squares[:, d], units)
             out += q if observed is None else np.where(observed[:, d, None], q, 0.0)
-        degrees = per_step(self.degrees[:, 0], units)
+        degrees = emission.per_step(self.degrees[:, 0], units)
         if observed is not None:
             n_observed = observed.sum(axis=1, keepdims=True).astype(np.float64)
             constants = np.zeros_like(out)
@@ -215,7 +206,7 @@ class GaussianColumns(GaussianFamily):
     """Independent columns: variances by state and column, or one of a state (spherical)."""
 
     def read(self, table: np.ndarray) -> Observations:
-        values, observed = values_and_mask(self.units.to_standard(table))
+        values, observed = emission.values_and_mask(self.units.to_standard(table))
         return Observations(values, observed, np.empty((len(values), 0)))
 
     def statistics(
@@ -310,7 +301,7 @@ class GaussianColumns(GaussianFamily):
         return NormalScores(constants[None], mean[None], (degrees / scale)[None])
 
     def predictive(self, statistics: np.ndarray) -> ColumnStudentScores:
-        mean, precision, degrees, scale = self.posterior(by_unit(statistics))
+        mean, precision, degrees, scale = self.posterior(emission.by_unit(statistics))
         squares = scale * (1.0 + 1.0 / precision)
         constants = -0.5 * np.log(np.pi * squares) - self.log_scales[:, None]
         if not self.is_shared:
@@ -376,12 +367,12 @@ class GaussianColumns(GaussianFamily):
 
     def point_from(self, parameters: dict[str, Any]) -> ColumnsPoint:
         n, k, scale = self.n_columns, self.n_states, self.units.scale
-        means = self.units.to_standard(table_in(parameters, "means", (k, n)))
+        means = self.units.to_standard(emission.table_in(parameters, "means", (k, n)))
         variances = np.ones((k, n))
         if "covariances" in parameters:
             shape = (k,) if self.is_shared else (k, n)
-            table = table_in(parameters, "covariances", shape)
-            refuse_outside("covariances", table, table > 0, "must be positive")
+            table = emission.table_in(parameters, "covariances", shape)
+            emission.refuse_outside("covariances", table, table > 0, "must be positive")
             variances = (table[:, None] if self.is_shared else table) / scale**2
         return ColumnsPoint(np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T))
 

@@ -20,14 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, multigammaln
 
-from sklearn_cvb.emissions.emission import (
-    MIN_STEPS,
-    Observations,
-    per_step,
-    refuse_outside,
-    table_in,
-    values_and_mask,
-)
+from sklearn_cvb.emissions import emission
+from sklearn_cvb.emissions.emission import MIN_STEPS, Observations
 from sklearn_cvb.emissions.gaussian_columns import GaussianFamily, NormalPrior
 from sklearn_cvb.kernels.emission import normal_wishart, parabolas, second_moments
 from sklearn_cvb.kernels.special import bit_buffer, log_of
@@ -69,8 +63,8 @@ class MatrixScores(NamedTuple):
             ones = np.ones_like(self.constants)
             parabolas(values, units, (ones, means, factors), 1.0, out)
             log_of(out.reshape(-1), bit_buffer())
-            out *= per_step(self.exponents, units)
-            out += per_step(self.constants, units)
+            out *= emission.per_step(self.exponents, units)
+            out += emission.per_step(self.constants, units)
         if observations.observed is not None:
             out[~observations.observed.any(axis=1)] = 0.0
         if (observations.features != WHOLE).any():
@@ -165,14 +159,14 @@ def clip_variances(covariances: np.ndarray, floor: float) -> np.ndarray:
 
 def covariances_from_user(parameters: dict[str, Any], shape: tuple[int, ...]) -> np.ndarray:
     """Covariance matrices that a user gives, one axis of states in front."""
-    tables = table_in(parameters, "covariances", shape)
+    tables = emission.table_in(parameters, "covariances", shape)
     tables = tables.reshape(-1, *shape[-2:])
     # Whatever the columns' units: rounding of large variances says nothing of small ones.
     widths = np.sqrt(np.abs(np.diagonal(tables, axis1=1, axis2=2)))
     widths = np.where(widths > 0, widths, 1.0)
     good = np.linalg.eigvalsh(tables / widths[:, :, None] / widths[:, None, :])[:, 0] > 0
     good &= np.isclose(tables, np.swapaxes(tables, 1, 2)).all(axis=(1, 2))
-    refuse_outside("covariances", tables, good, "must be symmetric and positive definite")
+    emission.refuse_outside("covariances", tables, good, "must be symmetric and positive definite")
     return tables
 
 
@@ -183,7 +177,7 @@ class GaussianMatrices(GaussianFamily):
     states_axis = 0
 
     def read(self, table: np.ndarray) -> Observations:
-        values, observed = values_and_mask(self.units.to_standard(table))
+        values, observed = emission.values_and_mask(self.units.to_standard(table))
         if observed is None:
             return Observations(values, None, np.empty((len(values), 0)))
         patterns = np.full((len(values), 1), WHOLE)
@@ -413,7 +407,7 @@ class GaussianMatrices(GaussianFamily):
 
     def point_from(self, parameters: dict[str, Any]) -> MatricesPoint:
         n, k, scale = self.n_columns, self.n_states, self.units.scale
-        means = self.units.to_standard(table_in(parameters, "means", (k, n)))
+        means = self.units.to_standard(emission.table_in(parameters, "means", (k, n)))
         covariances = np.tile(np.eye(n), (k, 1, 1))
         if "covariances" in parameters:
             shape = (n, n) if self.is_shared else (k, n, n)

@@ -25,17 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from sklearn_cvb.emissions.emission import (
-    MIN_STEPS,
-    Family,
-    Observations,
-    StandardUnits,
-    Tails,
-    by_unit,
-    per_step,
-    table_in,
-    values_and_mask,
-)
+from sklearn_cvb.emissions import emission
+from sklearn_cvb.emissions.emission import MIN_STEPS, Family, Observations, StandardUnits, Tails
 from sklearn_cvb.emissions.gaussian_columns import NormalPrior
 from sklearn_cvb.emissions.gaussian_matrices import (
     GaussianMatrices,
@@ -114,8 +105,8 @@ class RegressionStudentScores(NamedTuple):
         for table in (of_inputs, out):
             log_of(table.reshape(-1), bit_buffer())
         half = 0.5 * self.degrees
-        out *= -per_step(half + 0.5 * (values.shape[1] - n), units)
-        out += per_step(half, units) * of_inputs + per_step(self.constants, units)
+        out *= -emission.per_step(half + 0.5 * (values.shape[1] - n), units)
+        out += emission.per_step(half, units) * of_inputs + emission.per_step(self.constants, units)
         # Both logs of a step that is too far for float64 are infinite.
         out[np.isnan(out)] = -np.inf
         if observations.observed is not None:
@@ -157,7 +148,7 @@ class RegressionFamily(Family):
 
     def _read_joint(self, table: np.ndarray) -> Observations:
         """Steps of inputs and outputs, all of which are there or the step is missing."""
-        values, observed = values_and_mask(self.joint.units.to_standard(table))
+        values, observed = emission.values_and_mask(self.joint.units.to_standard(table))
         if observed is not None:
             whole = observed.all(axis=1, keepdims=True)
             values, observed = values * whole, np.repeat(whole, values.shape[1], axis=1)
@@ -294,7 +285,7 @@ class RegressionFamily(Family):
         return self._scores(constants, means, roots[:, :, None] * posterior.factors)
 
     def predictive(self, statistics: np.ndarray) -> RegressionStudentScores:
-        statistics = np.ascontiguousarray(by_unit(statistics))
+        statistics = np.ascontiguousarray(emission.by_unit(statistics))
         means, factors, _ = self.joint.factors(statistics)
         n, count = self.n_outputs, np.maximum(statistics[:, 0], 0.0)
         own = np.arange(self.n_inputs, self.n_inputs + n)
@@ -364,8 +355,8 @@ class RegressionFamily(Family):
 
     def point_from(self, parameters: dict[str, Any]) -> LinearPoint:
         n, k, of = self.n_outputs, self.n_states, self.of_outputs
-        slopes = table_in(parameters, "coefficients", (k, self.n_inputs, n))
-        intercepts = table_in(parameters, "intercepts", (k, n))
+        slopes = emission.table_in(parameters, "coefficients", (k, self.n_inputs, n))
+        intercepts = emission.table_in(parameters, "intercepts", (k, n))
         at_centre = intercepts + np.einsum("i,kid->kd", self.of_inputs.centre, slopes)
         slopes = slopes * self.of_inputs.scale[:, None] / of.scale
         covariances = np.tile(np.eye(n), (k, 1, 1))

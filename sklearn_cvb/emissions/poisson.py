@@ -9,17 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from sklearn_cvb.emissions.emission import (
-    Emission,
-    LinearScores,
-    Observations,
-    Scores,
-    by_unit,
-    per_step,
-    refuse_where,
-    score_by_value,
-    values_and_mask,
-)
+from sklearn_cvb.emissions import emission
+from sklearn_cvb.emissions.emission import Emission, LinearScores, Observations, Scores
 from sklearn_cvb.emissions.rates import RateFamily, RatePrior, RateSums, means_of, rate_prior
 from sklearn_cvb.reading.moments import Moments
 
@@ -118,17 +109,21 @@ class NegativeBinomialScores(NamedTuple):
         values, observed = observations.values, observations.observed
         out[:] = 0.0
         for d in range(values.shape[1]):
-            score = score_by_value(partial(self._of_column, d), values[:, d], units)
+            score = emission.score_by_value(partial(self._of_column, d), values[:, d], units)
             out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
 
     def _of_column(self, d: int, column: np.ndarray, units: np.ndarray) -> np.ndarray:
         own, rate = self.shape[:, d], self.rate[:, d]
-        x, shape = column[:, None], per_step(own, units)
+        x, shape = column[:, None], emission.per_step(own, units)
         if own.max() + column.max(initial=0.0) > _LARGE:
-            return log_negative_binomial(x, shape, per_step(rate, units))
+            return log_negative_binomial(x, shape, emission.per_step(rate, units))
         constants = -own * np.log1p(1.0 / rate) - gammaln(own)
         score = gammaln(shape + x) - gammaln(x + 1.0)
-        return score - x * per_step(np.log1p(rate), units) + per_step(constants, units)
+        return (
+            score
+            - x * emission.per_step(np.log1p(rate), units)
+            + emission.per_step(constants, units)
+        )
 
 
 class PoissonScores(NamedTuple):
@@ -158,8 +153,8 @@ class PoissonFamily(RateFamily):
 
     def read(self, table: np.ndarray) -> Observations:
         wrong = (table < 0) | (table != np.floor(table))
-        refuse_where(wrong, table, "Poisson emissions are counts (0, 1, 2, ...)")
-        values, observed = values_and_mask(table)
+        emission.refuse_where(wrong, table, "Poisson emissions are counts (0, 1, 2, ...)")
+        values, observed = emission.values_and_mask(table)
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         # Of all states alike: minus the log factorials.
         base = -gammaln(values + 1.0).sum(axis=1, keepdims=True)
@@ -183,7 +178,7 @@ class PoissonFamily(RateFamily):
         return self.linear_log_densities(point)
 
     def predictive(self, statistics: np.ndarray) -> Scores:
-        return NegativeBinomialScores(*self._posterior(by_unit(statistics)))
+        return NegativeBinomialScores(*self._posterior(emission.by_unit(statistics)))
 
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.poisson(point.T[states]).astype(np.float64)

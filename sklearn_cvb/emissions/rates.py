@@ -9,14 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from sklearn_cvb.emissions.emission import (
-    MIN_STEPS,
-    Family,
-    LinearScores,
-    positive,
-    refuse_outside,
-    table_in,
-)
+from sklearn_cvb.emissions import emission
+from sklearn_cvb.emissions.emission import MIN_STEPS, Family, LinearScores
 from sklearn_cvb.reading.moments import Moments
 
 
@@ -46,10 +40,10 @@ def means_of(moments: Moments) -> np.ndarray:
 def rate_prior(shape: float | None, rate: float | None, means: np.ndarray) -> RatePrior:
     """The prior of a user's settings; by default shape 1, and an expected rate of 1 / `means`."""
     is_given = shape is not None or rate is not None
-    shape = 1.0 if shape is None else positive("shape_prior", shape)
+    shape = 1.0 if shape is None else emission.positive("shape_prior", shape)
     rates = shape / means
     if rate is not None:
-        rates = np.full_like(means, positive("rate_prior", rate))
+        rates = np.full_like(means, emission.positive("rate_prior", rate))
     return RatePrior(shape, rates, is_given)
 
 
@@ -128,8 +122,8 @@ class RateFamily(Family):
         return {"rates": gamma(shape.T, scale=1.0 / rate.T)}
 
     def point_from(self, parameters: dict[str, Any]) -> np.ndarray:
-        rates = table_in(parameters, "rates", (self.n_states, self.n_columns))
-        refuse_outside("rates", rates, rates > 0, "must be positive")
+        rates = emission.table_in(parameters, "rates", (self.n_states, self.n_columns))
+        emission.refuse_outside("rates", rates, rates > 0, "must be positive")
         return np.ascontiguousarray(rates.T)
 
     def attributes(self, point: np.ndarray) -> dict[str, Any]:

@@ -8,15 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.emissions.emission import (
-    Emission,
-    Family,
-    StandardUnits,
-    column_numbers,
-    finite_array,
-    positive,
-    state_table,
-)
+from sklearn_cvb.emissions import emission
+from sklearn_cvb.emissions.emission import Emission, Family, StandardUnits
 from sklearn_cvb.emissions.gaussian import positive_definite, refuse_too_wide, standard_units
 from sklearn_cvb.emissions.gaussian_columns import NormalPrior
 from sklearn_cvb.reading.moments import Moments
@@ -42,9 +35,11 @@ class LinearEmission(Emission):
         is_given = any(setting is not None for setting in (*given, self.covariance_prior))
         precision, degrees, scale = _PRECISION, n + 2.0, np.eye(n) * n_states ** (-2.0 / n)
         if self.coefficient_precision_prior is not None:
-            precision = positive("coefficient_precision_prior", self.coefficient_precision_prior)
+            precision = emission.positive(
+                "coefficient_precision_prior", self.coefficient_precision_prior
+            )
         if self.degrees_of_freedom_prior is not None:
-            degrees = positive("degrees_of_freedom_prior", self.degrees_of_freedom_prior)
+            degrees = emission.positive("degrees_of_freedom_prior", self.degrees_of_freedom_prior)
             if degrees <= n - 1:
                 raise InvalidParameterError(
                     f"degrees_of_freedom_prior must be above {n - 1} for {n} outputs, got "
@@ -52,12 +47,12 @@ class LinearEmission(Emission):
                 )
         if self.covariance_prior is not None:
             scale = positive_definite(
-                finite_array("covariance_prior", self.covariance_prior, (n, n)),
+                emission.finite_array("covariance_prior", self.covariance_prior, (n, n)),
                 units.scale[n_inputs:],
             )
         joint = np.eye(n_inputs + n) * precision
         joint[n_inputs:, n_inputs:] = scale
-        floor = positive("reg_covar", self.reg_covar)
+        floor = emission.positive("reg_covar", self.reg_covar)
         return NormalPrior(np.zeros(n_inputs + n), precision, degrees, joint, is_given, floor)
 
 
@@ -124,7 +119,7 @@ class Regression(LinearEmission):
         found = {}
         for setting, own in (("inputs", self.inputs), ("outputs", self.outputs)):
             columns = None if own is None else np.atleast_1d(np.asarray(own, object)).tolist()
-            found[setting] = columns and column_numbers(setting, columns, names)
+            found[setting] = columns and emission.column_numbers(setting, columns, names)
         return Regression(**{**self.get_params(deep=False), **found})
 
     def named(self) -> list[Any] | None:
@@ -244,7 +239,7 @@ def example_outputs(given: dict[str, Any]) -> tuple[np.ndarray, int]:
     """Two rows of outputs around given intercepts, and the number of inputs."""
     if not {"intercepts", "coefficients", "covariances"} <= given.keys():
         raise InvalidParameterError("a model is made of intercepts, coefficients and covariances")
-    centres = state_table(given, "intercepts")
+    centres = emission.state_table(given, "intercepts")
     largest = np.abs(as_numbers("covariances", given["covariances"])).max(initial=0.0)
     width = np.sqrt(largest) if largest > 0 else 1.0
     n_inputs = np.shape(given["coefficients"])[1:2] or (1,)

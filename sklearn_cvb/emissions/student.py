@@ -17,16 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from sklearn_cvb.emissions.emission import (
-    MIN_STEPS,
-    Emission,
-    Observations,
-    by_unit,
-    positive,
-    refuse_outside,
-    state_table,
-    table_in,
-)
+from sklearn_cvb.emissions import emission
+from sklearn_cvb.emissions.emission import MIN_STEPS, Emission, Observations
 from sklearn_cvb.emissions.factors import FactorScores, column_factor_sums, integrated_scores
 from sklearn_cvb.emissions.gamma import gamma_shape
 from sklearn_cvb.emissions.gaussian import Gaussian
@@ -95,7 +87,9 @@ class StudentT(Emission):
             raise InvalidParameterError(f'prior must be Gaussian("diag", ...), got {prior!r}')
         columns: Any = prior.bind(moments, n_states)
         if degrees is not None:
-            return StudentColumns(positive("degrees_of_freedom", degrees), columns, n_states)
+            return StudentColumns(
+                emission.positive("degrees_of_freedom", degrees), columns, n_states
+            )
         if columns.prior.is_given:
             raise InvalidParameterError(
                 "degrees_of_freedom=None are learned by maximum likelihood: a prior is for degrees "
@@ -108,7 +102,7 @@ class StudentT(Emission):
         if not {"locations", "scales"} <= given.keys():
             raise InvalidParameterError("a model of StudentT is made of locations and scales")
         scales = as_numbers("scales", given["scales"])
-        spaces = {"means": state_table(given, "locations"), "covariances": scales**2}
+        spaces = {"means": emission.state_table(given, "locations"), "covariances": scales**2}
         return Gaussian("diag").example(spaces)
 
 
@@ -267,7 +261,7 @@ class StudentColumns(GaussianColumns):
         return FactorScores(density, around[None])
 
     def predictive(self, statistics: np.ndarray) -> Any:
-        posterior = self.posterior(by_unit(statistics))
+        posterior = self.posterior(emission.by_unit(statistics))
         return integrated_scores(posterior, self.log_scales, self._required_degrees())
 
     # Objectives
@@ -298,12 +292,14 @@ class StudentColumns(GaussianColumns):
 
     def point_from(self, parameters: dict[str, Any]) -> Any:
         shape = self.n_states, self.n_columns
-        locations, scales = (table_in(parameters, name, shape) for name in ("locations", "scales"))
-        refuse_outside("scales", scales, scales > 0, "must be positive")
+        locations, scales = (
+            emission.table_in(parameters, name, shape) for name in ("locations", "scales")
+        )
+        emission.refuse_outside("scales", scales, scales > 0, "must be positive")
         degrees = np.full(shape, _FIRST if self.degrees is None else self.degrees)
         if "degrees_of_freedom" in parameters:
-            degrees = table_in(parameters, "degrees_of_freedom", shape)
-            refuse_outside("degrees_of_freedom", degrees, degrees > 0, "must be positive")
+            degrees = emission.table_in(parameters, "degrees_of_freedom", shape)
+            emission.refuse_outside("degrees_of_freedom", degrees, degrees > 0, "must be positive")
         tables = self.units.to_standard(locations), (scales / self.units.scale) ** 2, degrees
         return StudentPoint(*(np.ascontiguousarray(table.T) for table in tables))
 

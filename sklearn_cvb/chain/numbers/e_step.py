@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from sklearn_cvb.chain.numbers import visits
+from sklearn_cvb.chain.numbers.visits import StepPosteriors
 from sklearn_cvb.chain.parameters.rows import HMMCounts
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions.emission import Family, Scores
@@ -125,15 +126,6 @@ _PIECE = 16384
 _ADDED = 256
 # What is below may have lost digits; what steps of at least this probability add outweighs it.
 _SMALLEST_MESSAGE, SMALLEST_STEP = 1e-300, 1e-250
-
-
-class StepPosteriors(NamedTuple):
-    """Posteriors of steps, pair marginals and log normalisers of sequences."""
-
-    posterior: np.ndarray  # (n_steps, K), zeros in sequences that no path explains
-    pairs: np.ndarray  # sums of pair marginals by the table that leads there, (n_tables, K, K)
-    log_z: np.ndarray  # of each sequence, -inf where no path explains it
-    visits: np.ndarray | None = None  # (n_tables, K, L) of each duration, where these have laws
 
 
 class ChainTables(NamedTuple):

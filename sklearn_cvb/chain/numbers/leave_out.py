@@ -18,7 +18,6 @@ from sklearn_cvb.chain.numbers.e_step import (
     ChainTables,
     ContextStretches,
     NumericProblem,
-    StepPosteriors,
     StepScores,
     add_counts,
     filter_steps,
@@ -28,6 +27,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     stretches_by_table,
     stretches_within,
 )
+from sklearn_cvb.chain.numbers.visits import StepPosteriors
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.settings import window_for

@@ -9,14 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.numbers.e_step import (
-    NumberWeights,
-    NumericProblem,
-    count_path,
-    draw_states,
-    draw_structures,
-    expectation,
-)
+from sklearn_cvb.chain.numbers import e_step
+from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem
 from sklearn_cvb.chain.numbers.leave_out import (
     NumberUnits,
     counts_of_units,
@@ -257,7 +251,7 @@ class NumberChain(Model):
     def infer(self, weights: NumberWeights, work: Any = None) -> InferenceResult:
         """E-step over all sequences."""
         assert weights.scores is not None, "an M-step gives them"
-        return expectation(weights.chain, weights.scores, self.problem, self.n_threads)
+        return e_step.expectation(weights.chain, weights.scores, self.problem, self.n_threads)
 
     # CVB
 
@@ -286,12 +280,12 @@ class NumberChain(Model):
         """States drawn from the posteriors of a start."""
         problem, topology = self.problem, self.cells.chain.topology
         whole = [(0, len(problem.corpus.starts) - 1)]
-        path = draw_states(next(self._first_posteriors(rng, whole)), rng)
+        path = e_step.draw_states(next(self._first_posteriors(rng, whole)), rng)
         lasting = None
         if self.cells.chain.longest:
             even = np.zeros((self.cells.n_emitting, self.cells.chain.longest))
             lasting = count_visits(path, problem.corpus.starts, even, rng)[None]
-        counts = count_path(path, problem, problem.observations, lasting)
+        counts = e_step.count_path(path, problem, problem.observations, lasting)
         if topology is not None:
             # Steps are drawn independently: what must not follow must not be learned from.
             counts = counts._replace(transition=np.where(topology.transition, counts.transition, 0))
@@ -307,7 +301,7 @@ class NumberChain(Model):
     ) -> StructureSample:
         """Parameters given all states, then all states given them (Gao and Johnson 2008)."""
         weights = self.draw_parameters(counts, prior, rng)
-        return draw_structures(self.problem, weights.chain, weights.scores, rng)
+        return e_step.draw_structures(self.problem, weights.chain, weights.scores, rng)
 
     def draw_parameters(
         self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator

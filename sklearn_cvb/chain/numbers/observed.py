@@ -9,21 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.numbers import visits
+from sklearn_cvb.chain.numbers import e_step, visits
 from sklearn_cvb.chain.numbers.e_step import (
     ChainTables,
     ContextStretches,
     NumberWeights,
     NumericProblem,
     StepScores,
-    context_stretches,
-    expand_contexts,
-    filter_steps,
     infer,
-    lattice_of_steps,
-    scores_from_logs,
-    tables_of_weights,
-    visit_inputs,
 )
 from sklearn_cvb.chain.numbers.model import (
     EmissionFit,
@@ -147,19 +140,21 @@ class WeightedNumbers(WeightedSequences):
 
     def _chain(self) -> tuple[ChainTables, ContextStretches]:
         """The chain's tables, and which of them leads to each step."""
-        stretches = context_stretches(self.contexts, self.corpus.starts)
-        return tables_of_weights(self.weights, self.cells.n_emitting), stretches
+        stretches = e_step.context_stretches(self.contexts, self.corpus.starts)
+        return e_step.tables_of_weights(self.weights, self.cells.n_emitting), stretches
 
     def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
         """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
         chain, stretches = self._chain()
         # What came up to each step does not tell that the sequence ends.
         online, starts = chain._replace(end=None), self.corpus.starts
-        return filter_steps(online, self._step_scores(), starts, stretches, every_step=True)[:2]
+        return e_step.filter_steps(online, self._step_scores(), starts, stretches, every_step=True)[
+            :2
+        ]
 
     def _step_scores(self) -> StepScores:
         """Log weights of all steps."""
-        return scores_from_logs(self.logs.emission.reshape(-1, self.cells.n_emitting))
+        return e_step.scores_from_logs(self.logs.emission.reshape(-1, self.cells.n_emitting))
 
     def table_numbers(self) -> np.ndarray:
         """The contexts of all steps."""
@@ -184,8 +179,8 @@ class WeightedContexts(WeightedNumbers):
 
     def _expanded(self) -> WeightedSequences:
         """The same, whose states are pairs: the context of a step, which is known, and a state."""
-        lattice, weights = expand_contexts(self.lattice, self.weights, self.contexts)
-        logs = expand_contexts(self.lattice, self.logs, self.contexts)[1]
+        lattice, weights = e_step.expand_contexts(self.lattice, self.weights, self.contexts)
+        logs = e_step.expand_contexts(self.lattice, self.logs, self.contexts)[1]
         return WeightedSequences(self.corpus, lattice, weights, logs, self.cells)
 
     def best_path(self) -> tuple[np.ndarray, np.ndarray]:
@@ -212,7 +207,7 @@ class WeightedVisits(WeightedNumbers):
 
     def _visit_arguments(self) -> tuple[visits.VisitTables, np.ndarray, np.ndarray]:
         """Tables of visits, log weights of all steps, and where sequences begin."""
-        return *visit_inputs(self._chain()[0], self._step_scores()), self.corpus.starts
+        return *e_step.visit_inputs(self._chain()[0], self._step_scores()), self.corpus.starts
 
     def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
         """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
@@ -260,7 +255,7 @@ def weighted_numbers(
     emission -= log_offsets[:, None]
     weights = chain[0]._replace(emission=np.exp(emission).ravel())
     logs = chain[1]._replace(emission=emission.ravel())
-    lattice = lattice_of_steps(*shape)
+    lattice = e_step.lattice_of_steps(*shape)
     if cells.chain.longest:
         return WeightedVisits(corpus, lattice, weights, logs, cells, log_offsets, scores=scores)
     kind = WeightedNumbers if contexts is None else WeightedContexts

@@ -9,15 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.numbers.clusters import (
-    NearestStates,
-    Range,
-    StepsInMemory,
-    clusters_of_steps,
-    draw_steps,
-    is_lazy,
-    sample_sequences,
-)
+from sklearn_cvb.chain.numbers import clusters
+from sklearn_cvb.chain.numbers.clusters import NearestStates, Range, StepsInMemory
 from sklearn_cvb.chain.numbers.e_step import (
     NumberWeights,
     NumericProblem,
@@ -142,9 +135,9 @@ def seed_for(all_steps: Any, init: Any, rng: np.random.Generator) -> Any:
     if rules is not None:
         return _legal_start(all_steps, rules, rng, is_first=init != STEPS)
     if init == STEPS:
-        steps = draw_steps(all_steps.n_steps, problem.family.n_states, rng)
+        steps = clusters.draw_steps(all_steps.n_steps, problem.family.n_states, rng)
         return weights_of_steps(all_steps.statistics_at(steps), problem.family, problem.cells)
-    return clusters_of_steps(all_steps, rng)
+    return clusters.clusters_of_steps(all_steps, rng)
 
 
 def statistics_at(observations: Any, steps: np.ndarray, family: Family) -> np.ndarray:
@@ -152,7 +145,7 @@ def statistics_at(observations: Any, steps: np.ndarray, family: Family) -> np.nd
     total = np.zeros((family.n_statistics, len(steps)))
     for state in np.flatnonzero(steps >= 0):
         # What a family looks back at is in the rows before.
-        if is_lazy(observations):
+        if clusters.is_lazy(observations):
             own = observations.take(steps[[state]]).part(family.order, family.order + 1)
         else:
             own = observations.part(steps[state], steps[state] + 1)
@@ -180,7 +173,7 @@ def user_start(all_steps: Any, given: HMMParameters, rng: np.random.Generator) -
         point = point_from_user(family, given.emitted, family.mean(counts.emission))
     else:
         if rules is None:
-            seed = clusters_of_steps(all_steps, rng)
+            seed = clusters.clusters_of_steps(all_steps, rng)
         else:
             seed = _legal_start(all_steps, rules, rng)
         counts = all_steps.counts_under(seed)
@@ -238,7 +231,7 @@ def _legal_start(
     all_steps: Any, rules: PathRules, rng: np.random.Generator, *, is_first: bool = True
 ) -> NearestStates:
     """Scores of states nearest to legal paths, sought in a sample of whole sequences."""
-    problem, (steps, starts) = all_steps.problem, sample_sequences(all_steps.starts, rng)
+    problem, (steps, starts) = all_steps.problem, clusters.sample_sequences(all_steps.starts, rng)
     if rules.is_ordered:
         rules = rules.one_at_a_time()
     known = all_steps.known_at(steps)

@@ -37,26 +37,26 @@ class VisitTables(NamedTuple):
         return logs[..., ::-1]
 
 
-class VisitExpectations(NamedTuple):
-    """Posteriors of steps, expected pairs and durations of visits, and log normalisers."""
+class StepPosteriors(NamedTuple):
+    """Posteriors of steps, pair marginals and log normalisers of sequences."""
 
     posterior: np.ndarray  # (n_steps, K), zeros in sequences that no path explains
-    pairs: np.ndarray  # (n_tables, K, K) of a visit and the next
+    pairs: np.ndarray  # (n_tables, K, K), sums of pair marginals of steps, or of visits
     log_z: np.ndarray  # of each sequence, -inf where no path explains it
-    durations: np.ndarray  # (n_tables, K, L) of visits by the table under which they begin
+    visits: np.ndarray | None = None  # (n_tables, K, L) by duration, where these have laws
 
 
 class _Passes(NamedTuple):
     """Both passes in float64; `log_z` is NaN where this loses a sequence."""
 
-    expected: VisitExpectations
+    expected: StepPosteriors
     entered: np.ndarray  # (n_steps, K) p(a visit begins at t | x_1..t-1)
     log_steps: np.ndarray  # log p(x_t | x_1..t-1)
 
 
 def infer(
     tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray, table: np.ndarray
-) -> VisitExpectations:
+) -> StepPosteriors:
     """Forward-backward; `table` says which tables hold for visits that begin at each step."""
     found = _passes(tables, log_weights, starts, table).expected
     for i in np.flatnonzero(np.isnan(found.log_z)).tolist():
@@ -90,7 +90,7 @@ def _passes(
     log_z += np.add.reduceat(largest, starts[:-1])
     by_state = np.ascontiguousarray(np.swapaxes(visits[:, :, :n], 1, 2))
     posterior = np.ascontiguousarray(posterior[:, :n])
-    found = VisitExpectations(posterior, pairs * tables.transition, log_z, by_state)
+    found = StepPosteriors(posterior, pairs * tables.transition, log_z, by_state)
     with np.errstate(divide="ignore", invalid="ignore"):
         return _Passes(found, entered, np.log(scale) + largest)
 
@@ -126,7 +126,7 @@ def _add_in_logs(
     table: np.ndarray,
     i: int,
     steps: slice,
-    expected: VisitExpectations,
+    expected: StepPosteriors,
 ) -> None:
     """Add what is expected of sequence i, which leaves float64."""
     n_steps, longest = len(logs), tables.log_durations.shape[-1]
@@ -143,7 +143,8 @@ def _add_in_logs(
         emitted = np.cumsum(logs[t : last[-1] + 1], axis=0)
         lasts = tables.log_durations[own].T + emitted[last - t] + ahead[last]
         visits = np.exp(entered[t] + lasts - log_z)
-        expected.durations[own] += visits.T
+        assert expected.visits is not None, "these have laws"
+        expected.visits[own] += visits.T
         covering = np.cumsum(visits[::-1], axis=0)[::-1]
         posterior[t : last[-1] + 1] += covering[: len(emitted)]
         if t > 0:

@@ -65,14 +65,11 @@ def mean_and_log(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     return weights, rows.log_weights(weights)
 
 
+@once_per_fit
 def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Weights of `predict` and `predict_proba`, and their logs."""
-    return _vb_weights(learned) if learned.averages else mean_and_log(learned)
-
-
-@once_per_fit
-def _vb_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
-    """exp E[log parameters], and its logs."""
+    if not learned.averages:
+        return mean_and_log(learned)
     counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
     return rows.weights_under(counts, prior, cells, None, averages=True)
 

@@ -34,12 +34,8 @@ import numpy as np
 
 from sklearn_cvb.chain.parameters.rows import HMMCounts, empty_counts, log_weights
 from sklearn_cvb.chain.paths.lattice import Cells, Problem, certain_counts, run_spans
-from sklearn_cvb.kernels.chain.forward_backward import (
-    ChainWeights,
-    Lattice,
-    expected_counts,
-    passes_for,
-)
+from sklearn_cvb.kernels.chain import forward_backward
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice, expected_counts
 from sklearn_cvb.kernels.chain.log_space import expected_counts_log
 from sklearn_cvb.kernels.chain.runs import RunBorders, RunBuffers, expected_counts_of_runs
 from sklearn_cvb.kernels.chain.side_by_side import (
@@ -293,7 +289,7 @@ def expectation(
     if np.isnan(log_z).any():
         log_tables = log_weights(weights) if logs is None else logs()
         starts, lattice = problem.corpus.starts, problem.lattice
-        passes = passes_for(starts, lattice.count)
+        passes = forward_backward.passes_for(starts, lattice.count)
         for i in np.flatnonzero(np.isnan(log_z)):
             log_z[i] = expected_counts_log(
                 log_tables, lattice, (starts[i], starts[i + 1]), passes, counts
@@ -372,7 +368,7 @@ def infer_sequences(
 ) -> PieceResult:
     """Counts of some sequences; fills their log Z, NaN where log space has to decide."""
     lattice, starts, counts = problem.lattice, problem.corpus.starts, empty_counts(cells)
-    passes = passes_for(starts, lattice.count)
+    passes = forward_backward.passes_for(starts, lattice.count)
     expected_counts(weights, lattice, starts, members, passes, counts, log_z)
     counts.transition[:] *= weights.transition
     return PieceResult(counts, 0.0)

@@ -27,22 +27,9 @@ from sklearn_cvb.chain.predictions.traces import ChainSamples, PathCounts, log_j
 from sklearn_cvb.chain.starts import starting_points as starting
 from sklearn_cvb.chain.starts.starting_points import StartingPoint
 from sklearn_cvb.chain.starts.state_merging import MERGED, gains_of_rows, merged_state
-from sklearn_cvb.chain.symbols import sampling
+from sklearn_cvb.chain.symbols import leave_out, sampling
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of, expectation
-from sklearn_cvb.chain.symbols.leave_out import (
-    SymbolUnits,
-    UpdateUnit,
-    absence_of,
-    all_entries,
-    first_units,
-    knows_absence,
-    layout_of,
-    resumed,
-    score_in_windows,
-    score_of_tokens,
-    sweep,
-    sweep_by_token,
-)
+from sklearn_cvb.chain.symbols.leave_out import SymbolUnits, UpdateUnit, sweep
 from sklearn_cvb.chain.symbols.sampling import SampledPath
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.gibbs import means_over_samples, sampled_labels
@@ -127,7 +114,8 @@ class SymbolChain(Model):
 
     def absence(self, shares: Any) -> Any:
         """P(C = 0) of all counts under posteriors and pairs, once sums of pairs were watched."""
-        return absence_of(shares, self.problem) if knows_absence(shares) else None
+        is_known = leave_out.knows_absence(shares)
+        return leave_out.absence_of(shares, self.problem) if is_known else None
 
     def prior(self, hyper: ChainConcentrations) -> ChainPrior:
         """Of start, transitions and emissions."""
@@ -152,7 +140,7 @@ class SymbolChain(Model):
         problem, init = self.problem, self.settings.init
         if keep:
             start = self.start_maker(prior, seed)
-            units = first_units(problem, start, self.settings.update_unit, self.learns)
+            units = leave_out.first_units(problem, start, self.settings.update_unit, self.learns)
             return InferenceResult(units.counts, 0.0, shares=units), None
         if not isinstance(seed, StartingPoint) and hasattr(init, "predict_proba"):
             counts = starting.model_counts(problem, init, self.settings.vocabulary)
@@ -289,8 +277,9 @@ class SymbolChain(Model):
         """q(z_t) of every (token, state) entry; None where only weights tell."""
         if isinstance(state.shares, SymbolUnits):
             units = state.shares
-            is_whole = units.layout is None
-            return units.posterior if is_whole else all_entries(units.laid_out, units.posterior)
+            if units.layout is None:
+                return units.posterior
+            return leave_out.all_entries(units.laid_out, units.posterior)
         if isinstance(state.shares, SampledPath):
             frequency = sampled_labels(state, self)
             return frequency / frequency[: self.problem.lattice.count[0]].sum()
@@ -323,7 +312,7 @@ class SymbolChain(Model):
             return state
         if shares.update_unit != self.settings.update_unit:
             return None
-        units = resumed(shares._replace(learns=self.learns), self.problem)
+        units = leave_out.resumed(shares._replace(learns=self.learns), self.problem)
         return state._replace(shares=units, counts=units.counts)
 
     def compact(self, state: State) -> State:
@@ -343,7 +332,7 @@ class SymbolChain(Model):
         """With layout and engines."""
         shares, work = state.shares, state.work
         if isinstance(shares, SymbolUnits):
-            layout = layout_of(self.problem, shares.update_unit)
+            layout = leave_out.layout_of(self.problem, shares.update_unit)
             borders: Any = shares.layout
             if layout is not None and borders is not None:
                 layout = layout._replace(borders=borders)
@@ -376,14 +365,14 @@ class TokenChain(SymbolChain):
     ) -> InferenceResult:
         """Each token from the counts of all others (figure 3); a score leaves out sequences."""
         if not frozen:
-            units, total = sweep_by_token(shares, counts, prior, self.problem)
+            units, total = leave_out.sweep_by_token(shares, counts, prior, self.problem)
             return InferenceResult(units.counts, total, shares=units)
         window, lengths = shares.update_unit.block_length, np.diff(self.problem.corpus.starts)
         if window is None and 2 * lengths.max() > lengths.sum():
             window = _SCORE_WINDOW
         # Windows that cut nothing are sequences, and their score compiles sooner.
         if window is None or window >= lengths.max():
-            score = score_of_tokens(shares, prior, self.problem)
+            score = leave_out.score_of_tokens(shares, prior, self.problem)
         else:
-            score = score_in_windows(shares, prior, self.problem, window)
+            score = leave_out.score_in_windows(shares, prior, self.problem, window)
         return InferenceResult(counts, score, shares=shares)

@@ -10,17 +10,8 @@ import numpy as np
 
 from sklearn_cvb.chain.observation import EmissionOutcome, Observation
 from sklearn_cvb.chain.options import ChainOptions
-from sklearn_cvb.chain.parameters.rows import (
-    ChainPrior,
-    HMMCounts,
-    log_weights,
-    posterior_mean,
-    prior_settings,
-    public_counts,
-    rare_in,
-    shared_weights,
-    weights_under,
-)
+from sklearn_cvb.chain.parameters import rows
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, posterior_mean
 from sklearn_cvb.chain.parameters.user_tables import with_tables
 from sklearn_cvb.chain.paths.lattice import (
     Cells,
@@ -162,7 +153,7 @@ class SymbolObservation(Observation):
             )
         return ChainSettings(
             with_tables(
-                prior_settings(options, weight), options, reading.problem.cells, words.types
+                rows.prior_settings(options, weight), options, reading.problem.cells, words.types
             ),
             init,
             words.types,
@@ -194,8 +185,8 @@ class SymbolObservation(Observation):
         self, state: Any, counts: HMMCounts, chain: SymbolChain
     ) -> EmissionOutcome:
         """Public counts and beta, weights that rows keep, what unknown words get beside."""
-        attributes = {"counts_": public_counts(counts, chain.cells), "beta_": state.hyper.beta}
-        rare = rare_in(chain.problem, counts) if chain.settings.counts_rare else None
+        attributes = {"counts_": rows.public_counts(counts, chain.cells), "beta_": state.hyper.beta}
+        rare = rows.rare_in(chain.problem, counts) if chain.settings.counts_rare else None
         return EmissionOutcome(attributes, state.weights, rare)
 
     def path_attributes(self, result: FitResult) -> dict[str, Any]:
@@ -204,7 +195,8 @@ class SymbolObservation(Observation):
         averages, n_jobs = result.algorithm.averages, self.options.n_jobs
         path = best_path(result.model, state, n_jobs, averages=averages)
         labels = self.arrange(reading.words, reading.problem.original, path)
-        return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
+        weights = rows.shared_weights(state.hyper, np.bincount(path, minlength=1))
+        return {"labels_": labels, **weights}
 
     def posteriors(self, state: Any, reading: Reading, averages: bool) -> np.ndarray:
         """Posteriors of all given tokens: the last ones, or under the final weights."""
@@ -268,7 +260,7 @@ class SymbolObservation(Observation):
         self, learned: Learned, X: Any, weights: Iterable[ChainWeights]
     ) -> tuple[Iterable[prediction.WeightedSequences], np.ndarray]:
         """Sequences under each of some weights, one after the other; observed tokens of each."""
-        return self._under_each(learned, X, ((each, log_weights(each)) for each in weights))
+        return self._under_each(learned, X, ((each, rows.log_weights(each)) for each in weights))
 
     def _under_each(
         self, learned: Learned, X: Any, weights: Iterable[tuple[ChainWeights, ChainWeights]]
@@ -355,7 +347,7 @@ def best_path(chain: SymbolChain, state: Any, n_jobs: int | None, *, averages: b
 
 def _final_weights(averages: bool, state: Any, cells: Cells) -> tuple[ChainWeights, ChainWeights]:
     """Weights of the final counts, and their logs."""
-    return weights_under(state.counts, state.prior, cells, state.weights, averages=averages)
+    return rows.weights_under(state.counts, state.prior, cells, state.weights, averages=averages)
 
 
 def _of_impossible(averages: bool, state: Any, problem: Problem) -> np.ndarray | None:

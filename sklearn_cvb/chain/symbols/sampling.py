@@ -18,13 +18,8 @@ from sklearn_cvb.chain.parameters.rows import (
 )
 from sklearn_cvb.chain.paths.lattice import Cells, Problem, Runs
 from sklearn_cvb.chain.starts.starting_points import StartingPoint, counts_from_marginals
-from sklearn_cvb.kernels.chain import gibbs
-from sklearn_cvb.kernels.chain.forward_backward import (
-    ChainWeights,
-    Lattice,
-    UnitWorkspace,
-    workspace_of_size,
-)
+from sklearn_cvb.kernels.chain import forward_backward, gibbs
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice, UnitWorkspace
 from sklearn_cvb.kernels.chain.leave_out import ChainTally
 from sklearn_cvb.learning.dirichlet import draw_rows
 
@@ -137,7 +132,7 @@ def stretches_of(problem: Problem) -> tuple[gibbs.AmbiguousStretches, UnitWorksp
     stretches = gibbs.AmbiguousStretches(
         runs.begin, runs.end, numbers, runs.sequence, problem.corpus.starts
     )
-    return stretches, workspace_of_size(most, longest, problem.cells.n_states, 0)
+    return stretches, forward_backward.workspace_of_size(most, longest, problem.cells.n_states, 0)
 
 
 def n_levels(stretches: gibbs.AmbiguousStretches | Runs) -> int:

@@ -152,8 +152,8 @@ def test_sums_over_all_visits(n, longest, topology, scale):
                 np.testing.assert_allclose(found_here[own][t], exact, atol=1e-12)
     np.testing.assert_allclose(off_diagonal(found.pairs), pairs, atol=1e-12)
     # Endless visits are cut into such of the longest duration, which tell nothing.
-    found.durations[:, endless] = 0.0
-    np.testing.assert_allclose(found.durations, lasting, atol=1e-12)
+    found.visits[:, endless] = 0.0
+    np.testing.assert_allclose(found.visits, lasting, atol=1e-12)
 
 
 def test_draws_are_of_the_posterior_beside_a_lost_sequence():
@@ -205,7 +205,7 @@ def test_geometric_durations_are_a_plain_chain(scale):
     )
     np.testing.assert_allclose(visits.normalise_logs(weights), online.message, atol=1e-10)
     # A visit that goes on is left as often as it has one step more.
-    begun = found.durations[0].sum(axis=1)
+    begun = found.visits[0].sum(axis=1)
     np.testing.assert_allclose(begun, exact.posterior.sum(axis=0) - np.diag(every_pair), rtol=1e-9)
 
 
