@@ -70,7 +70,7 @@ _CALLS = {
     "an array that is not in a list": (
         lambda: _numbers().predict(FRAME.to_numpy()),
         ValueError,
-        ["1 column a step", "2 as in fit, ['temp', 'vib']", "pass [X]"],
+        ["1 column", "2 as in fit, ['temp', 'vib']", "pass [X]"],
     ),
     "objects that are not in a list": (
         lambda: _text(as_frame=False).predict(TEXT.to_numpy(object)),
