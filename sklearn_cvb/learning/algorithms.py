@@ -1,6 +1,6 @@
 """The algorithms that learn every model: EM, variational Bayes (VB) and collapsed VB (CVB).
 
-EM and VB sweep in batches: an M-step makes weights of all expected counts, an E-step counts anew.
+EM and VB sweep in batches: an M-step makes weights of all expected counts, an E-step counts again.
 
 An algorithm is three functions, written once for all models. Wang and Blunsom (2013): HMM, eqs.
 6-11, 24-25 and figure 3; PCFG, section 3. Samplers are in `gibbs`, a wrapper in

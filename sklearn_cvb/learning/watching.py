@@ -1,4 +1,4 @@
-"""What is told of a fit after each sweep: lines on the terminal, callbacks; and Ctrl-C, which
+"""What a fit reports after each sweep: lines on the terminal, callbacks; and Ctrl-C, which
 waits.
 """
 

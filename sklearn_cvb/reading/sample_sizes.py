@@ -1,4 +1,4 @@
-"""Memory and time that samples or sentences take, checked before; samples drawn anew while too
+"""Memory and time that samples or sentences take, checked before; samples drawn again while too
 long.
 """
 
