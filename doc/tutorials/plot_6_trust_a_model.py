@@ -61,14 +61,15 @@ print(f"the same state in {one_to_one_accuracy(model.labels_, other.labels_):.1%
 #
 # Gibbs sampling makes no approximation; it only takes long. Several chains tell whether they have
 # arrived: an R-hat of 1.01 or less, and some hundred effective draws.
-# A count that never changes has neither.
+# A count that never changes has neither, and is left out.
 
 from sklearn_cvb import GibbsHMM
 
 sampler = GibbsHMM(3, n_init=4, max_iter=2000, update="parameter", **settings).fit(X)
 for name, found in sampler.convergence().items():
     size = found.effective_sample_size
-    print(f"{name:12} R-hat {found.r_hat:.3f}, effective sample size {size:.0f}" * (size > 0))
+    if size > 0:
+        print(f"{name:12} R-hat {found.r_hat:.3f}, effective sample size {size:.0f}")
 
 # %%
 # How wide are the intervals?
