@@ -5,6 +5,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +42,10 @@ def did_you_mean(name: Any, known: Iterable[Any]) -> str:
     """What a message adds about a name that is like a known one; empty if none is."""
     found = get_close_matches(str(name), sorted(set(map(str, known)) - {str(name)}), 1)
     return f" (did you mean {found[0]!r}?)" if found else ""
+
+
+def somebody_reads_errors() -> bool:
+    """Whether the standard error is a session's terminal; workers share it, and say nothing."""
+    return (
+        current_process().name == "MainProcess" and sys.stderr is not None and sys.stderr.isatty()
+    )

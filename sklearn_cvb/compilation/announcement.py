@@ -5,9 +5,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing import current_process
 
 from numba.core import event
+
+from sklearn_cvb.messages import somebody_reads_errors
 
 # Seconds of a first fit and its prediction with nothing compiled, import apart, by class. Those of
 # the situation that takes longest; ``python -m benchmarks --rows cold`` measures them.
@@ -89,20 +90,10 @@ def announced(say: Callable[[str], None], seconds: int | None) -> Iterator[None]
         yield
 
 
-def shows_lines(verbose: int) -> bool:
-    """Whether lines on the standard error are asked for, or seen on the terminal of a session.
-
-    Workers share the terminal of the process that has started them: they say nothing.
-    """
-    return bool(verbose) or (
-        current_process().name == "MainProcess" and sys.stderr is not None and sys.stderr.isatty()
-    )
-
-
 @contextmanager
 def announced_fit(estimator: object, verbose: int) -> Iterator[None]:
     """Say on the standard error that a fit compiles: on a terminal, or where it is `verbose`."""
-    if not shows_lines(verbose):
+    if not (verbose or somebody_reads_errors()):
         yield
         return
     say = partial(print, file=sys.stderr, flush=True)

@@ -3,9 +3,10 @@
 from contextlib import nullcontext
 from typing import Any
 
-from sklearn_cvb.compilation.announcement import announced_fit, shows_lines
+from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.estimators.summaries import Summaries
 from sklearn_cvb.faces.translations import HmmlearnNames
+from sklearn_cvb.messages import somebody_reads_errors
 from sklearn_cvb.scale.saving import Checkpoints
 
 
@@ -14,6 +15,6 @@ class Annexes(Summaries, HmmlearnNames, Checkpoints):
 
     def _learn(self, X: Any, y: Any) -> None:
         # Where nobody would see it a fit does without.
-        says = shows_lines(self.verbose)
-        with announced_fit(self, self.verbose) if says else nullcontext():
+        is_read = self.verbose or somebody_reads_errors()
+        with announced_fit(self, self.verbose) if is_read else nullcontext():
             super()._learn(X, y)
