@@ -213,7 +213,7 @@ class PosteriorIntervals(TrainingSequences):
         if draws is None:
             return super().score_samples(X, per)
         check_choice("per", per, ("sequence", "token"))
-        learned = self._learned_matching(draws)
+        learned = self._learned_of_draws(draws)
         reads, observed = self._observation().read_under_samples(
             learned, self._checked_input(X, learned=learned), draws.posteriors
         )
@@ -240,7 +240,7 @@ class PosteriorIntervals(TrainingSequences):
         """
         if draws is None:
             return super().predict_proba(X)
-        learned = self._learned_matching(draws)
+        learned = self._learned_of_draws(draws)
         reads = list(
             self._observation().read_under_samples(
                 learned, self._checked_input(X, learned=learned), draws.posteriors
@@ -254,7 +254,7 @@ class PosteriorIntervals(TrainingSequences):
     ) -> tuple[Any, Any, Any]:
         if draws is None:
             return super()._forecast_parameters(learned, X, draws)
-        self._learned_matching(draws)
+        self._learned_of_draws(draws)
         reads, _ = self._observation().read_under_each(
             learned, self._checked_input(X, learned=learned), draws.weights
         )
@@ -309,13 +309,13 @@ class PosteriorIntervals(TrainingSequences):
         from sklearn_cvb.certainty.pointwise import sequence_log_likelihoods, step_log_likelihoods
 
         check_choice("per", per, ("sequence", "step"))
-        learned = self._learned_matching(draws)
+        learned = self._learned_of_draws(draws)
         reads, _ = self._observation().read_under_each(
             learned, self._checked_input(X, learned=learned), draws.weights
         )
         return sequence_log_likelihoods(reads) if per == "sequence" else step_log_likelihoods(reads)
 
-    def _learned_matching(self, draws: Any) -> Learned:
+    def _learned_of_draws(self, draws: Any) -> Learned:
         """The fitted values, where these draws are of their posterior."""
         from sklearn_cvb.certainty.draws import check_draws
 

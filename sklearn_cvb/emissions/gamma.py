@@ -70,7 +70,7 @@ class Gamma(Emission):
         shape = emission.positive("shape", self.shape)
         usual = shape / means_of(moments)
         prior = rate_prior(self.shape_prior, self.rate_prior, usual)
-        prior = prior._replace(smallest=usual / _FARTHEST, largest=usual * _FARTHEST)
+        prior = prior._replace(min_rate=usual / _FARTHEST, max_rate=usual * _FARTHEST)
         return GammaFamily(shape, prior, n_states)
 
 

@@ -86,7 +86,7 @@ class GaussianFamily(Family):
     def divergence(self, statistics: np.ndarray) -> float:
         return self.divergence_under(self.posterior(statistics))
 
-    def _sum(self, of_means: np.ndarray, of_precisions: np.ndarray) -> float:
+    def _sum_of_terms(self, of_means: np.ndarray, of_precisions: np.ndarray) -> float:
         """The sum of all terms; of precisions that are shared there is one."""
         of_precisions = of_precisions[:1] if self.is_shared else of_precisions
         return float(of_means.sum() + of_precisions.sum())
@@ -332,7 +332,7 @@ class GaussianColumns(GaussianFamily):
             + a_0 * np.log(b / b_0)
             + a * (b_0 - b) / b
         )
-        return self._sum(of_means, of_precisions)
+        return self._sum_of_terms(of_means, of_precisions)
 
     def log_evidence(self, statistics: np.ndarray) -> float:
         (_, precision, degrees, scale), prior = self.posterior(statistics), self.prior
@@ -344,7 +344,7 @@ class GaussianColumns(GaussianFamily):
         of_precisions = (
             gammaln(a) - gammaln(a_0) + a_0 * np.log(prior.scale[:, None]) - a * np.log(scale)
         )
-        return self._sum(of_means, of_precisions)
+        return self._sum_of_terms(of_means, of_precisions)
 
     def log_prior(self, point: ColumnsPoint) -> float:
         prior = self.prior
@@ -355,7 +355,7 @@ class GaussianColumns(GaussianFamily):
         of_means = 0.5 * (np.log(precision) - prior.mean_precision * precision * off**2)
         of_precisions = (0.5 * prior.degrees_of_freedom - 1.0) * np.log(precision)
         of_precisions = of_precisions - 0.5 * prior.scale[:, None] * precision
-        return self._sum(of_means, of_precisions)
+        return self._sum_of_terms(of_means, of_precisions)
 
     def log_likelihood(self, statistics: np.ndarray, point: ColumnsPoint) -> float:
         count, total, squares = self._parts(statistics)

@@ -370,7 +370,7 @@ class GaussianMatrices(GaussianFamily):
         distance = posterior.degrees * (off**2).sum(axis=-1)
         of_means = 0.5 * (n * (ratio - np.log(ratio) - 1.0) + prior.mean_precision * distance)
         of_precisions = wishart_divergence(posterior.degrees, posterior.scale, prior)
-        return self._sum(of_means, of_precisions)
+        return self._sum_of_terms(of_means, of_precisions)
 
     def log_evidence(self, statistics: np.ndarray) -> float:
         posterior, prior, n = self.posterior(statistics), self.prior, self.n_columns
@@ -379,7 +379,7 @@ class GaussianMatrices(GaussianFamily):
             0.5 * n * math.log(math.pi) + self.log_scales.sum()
         )
         of_precisions = wishart_evidence(posterior.degrees, posterior.scale, prior)
-        return self._sum(of_means, of_precisions)
+        return self._sum_of_terms(of_means, of_precisions)
 
     def log_prior(self, point: MatricesPoint) -> float:
         prior, n = self.prior, self.n_columns
@@ -394,7 +394,7 @@ class GaussianMatrices(GaussianFamily):
         of_means = 0.5 * (log_det - prior.mean_precision * distance)
         trace = np.einsum("ij,kij->k", prior.scale, precisions)
         of_precisions = 0.5 * ((prior.degrees_of_freedom - n - 1.0) * log_det - trace)
-        return self._sum(of_means, of_precisions)
+        return self._sum_of_terms(of_means, of_precisions)
 
     def log_likelihood(self, statistics: np.ndarray, point: MatricesPoint) -> float:
         count, average, scatter = self.scatter(statistics)

@@ -56,7 +56,7 @@ class Poisson(Emission):
         """The family, with the mean of each column as the prior's where none is given."""
         means = means_of(moments)
         prior = rate_prior(self.shape_prior, self.rate_prior, means)
-        return PoissonFamily(prior._replace(smallest=means * _SMALLEST_RATE), n_states)
+        return PoissonFamily(prior._replace(min_rate=means * _SMALLEST_RATE), n_states)
 
 
 def _stirling_rest(x: np.ndarray) -> np.ndarray:

@@ -20,8 +20,8 @@ class RatePrior(NamedTuple):
     shape: float
     rates: np.ndarray  # (D,)
     is_given: bool  # whether EM has a prior, too
-    smallest: Any = 0.0  # (D,)
-    largest: Any = np.inf  # (D,)
+    min_rate: Any = 0.0  # (D,)
+    max_rate: Any = np.inf  # (D,)
 
 
 class RateSums(NamedTuple):
@@ -53,8 +53,8 @@ class RateFamily(Family):
     def __init__(self, prior: RatePrior, n_states: int) -> None:
         self.shape: float = prior.shape
         self.rates: np.ndarray = prior.rates[:, None]
-        self.smallest: np.ndarray = np.broadcast_to(prior.smallest, prior.rates.shape)[:, None]
-        self.largest: np.ndarray = np.broadcast_to(prior.largest, prior.rates.shape)[:, None]
+        self.min_rate: np.ndarray = np.broadcast_to(prior.min_rate, prior.rates.shape)[:, None]
+        self.max_rate: np.ndarray = np.broadcast_to(prior.max_rate, prior.rates.shape)[:, None]
         self.is_given: bool = prior.is_given
         self.n_states = n_states
         self.n_columns: int = len(prior.rates)
@@ -80,12 +80,13 @@ class RateFamily(Family):
     def most_likely(self, statistics: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
         if self.is_given:
             shape, rate = self._posterior(statistics)
-            return np.clip(shape / rate, self.smallest, self.largest)
+            return np.clip(shape / rate, self.min_rate, self.max_rate)
         sums = self._sums(statistics)
         if before is None:
             before = np.broadcast_to(self.shape / self.rates, sums.steps.shape)
-        found = sums.log_rates / np.maximum(sums.rates, 1e-300)
-        return np.clip(np.where(sums.steps > MIN_STEPS, found, before), self.smallest, self.largest)
+        rates = sums.log_rates / np.maximum(sums.rates, 1e-300)
+        rates = np.where(sums.steps > MIN_STEPS, rates, before)
+        return np.clip(rates, self.min_rate, self.max_rate)
 
     def mean(self, statistics: np.ndarray) -> np.ndarray:
         shape, rate = self._posterior(statistics)

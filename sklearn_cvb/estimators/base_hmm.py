@@ -1,5 +1,5 @@
-"""What all hidden Markov models share: groups of parameters, the observation (how symbols or
-numbers are read), predictions under the weights of a fit, forecasts.
+"""What all hidden Markov models share: classes of constructor parameters (`...Fields`, from which
+estimators inherit), the observation (how symbols or numbers are read), predictions, forecasts.
 """
 
 from collections.abc import Iterable

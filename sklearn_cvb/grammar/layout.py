@@ -146,7 +146,7 @@ def full_layout(options: GrammarOptions, types: list[Any]) -> tuple[Vocabulary, 
     return words, layout_of(grammar, words.index, n_shown, is_given=False)
 
 
-class _BinaryRules:
+class _Binarizer:
     """Rules in two-symbol steps to the right; helpers with the same right-hand side are shared."""
 
     def __init__(self, grammar: Grammar) -> None:
@@ -183,7 +183,7 @@ def layout_of(
     grammar: Grammar, index: dict[Any, Any], n_shown: int | None = None, *, is_given: bool = True
 ) -> GrammarLayout:
     """A grammar laid out over words with these codes, of which trees show this many symbols."""
-    parts, n_words = _BinaryRules(grammar), len(index)
+    parts, n_words = _Binarizer(grammar), len(index)
     codes = index if UNKNOWN in index else {**index, UNKNOWN: n_words}
     multiword: dict[tuple[Any, ...], int] = {}
     terminals = []

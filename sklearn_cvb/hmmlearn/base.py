@@ -136,7 +136,7 @@ class Face(SiteLink):
     _emits: ClassVar[str]
     _letters: ClassVar[dict[str, tuple[str, ...]]]
     _draw_emissions: ClassVar[Any]
-    _draw: ClassVar[Any]
+    _draw_start: ClassVar[Any]
     _starting_parameters: ClassVar[Any]
     _learn: ClassVar[Any]
     _emission: ClassVar[Any]
@@ -190,7 +190,7 @@ class Face(SiteLink):
                 _log.warning(why, ", ".join(names), letter)
             if letter in self.init_params or not is_set:
                 drawn.append(letter)
-        self._draw(drawn, X, len(sequences))
+        self._draw_start(drawn, X, len(sequences))
         if not self._has_own_monitor:
             self.__dict__.pop("_monitor", None)
         self.monitor_._reset()

@@ -21,7 +21,7 @@ class EMFace(Face):
     def _starting_parameters(self) -> HMMParameters:
         return self._given()
 
-    def _draw(self, letters: list[str], X: np.ndarray, n_sequences: int) -> None:
+    def _draw_start(self, letters: list[str], X: np.ndarray, n_sequences: int) -> None:
         n, rng = self.n_components, self._rng()
         if "s" in letters:
             self.startprob_: np.ndarray = rng.dirichlet(np.full(n, 1.0 / n))

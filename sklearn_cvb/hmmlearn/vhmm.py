@@ -42,7 +42,7 @@ class _VariationalFace(Face):
         n = self.n_components
         return {"startprob": (n,), "transmat": (n, n)}
 
-    def _draw(self, letters: list[str], X: np.ndarray, n_sequences: int) -> None:
+    def _draw_start(self, letters: list[str], X: np.ndarray, n_sequences: int) -> None:
         n, rng = self.n_components, self._rng()
         if "s" in letters:
             self.startprob_prior_: np.ndarray = _or_default(self.startprob_prior, 1.0 / n, n)

@@ -19,13 +19,13 @@ class SavedRestarts(NamedTuple):
 
     Attributes
     ----------
-    generators : list of mapping
-        Where the random generators of all restarts began.
+    initial_rng_states : list of mapping
+        States of the random generators with which all restarts began.
     fits : list of (Fit or None)
         Every restart as it was saved; None where it was not.
     """
 
-    generators: list[Mapping[str, Any]]
+    initial_rng_states: list[Mapping[str, Any]]
     fits: list[Fit | None]
 
 
@@ -82,7 +82,7 @@ def restart_origins(
     ]
     rng_states = [
         first if fit is None else fit.rng_state
-        for first, fit in zip(saved.generators, before, strict=True)
+        for first, fit in zip(saved.initial_rng_states, before, strict=True)
     ]
     return list(map(generator_at, rng_states)), before
 

@@ -232,7 +232,7 @@ def _renumbered_chains(sampled: ChainSamples, by: _StateOrder, new: list[Any]) -
         each = tuple((by.tables(counts), by.prior(prior)) for counts, prior in each)
     return sampled._replace(
         paths=None if paths is None else np.asarray(new, dtype=paths.dtype)[paths],
-        means=by.tables(sampled.means),
+        mean_weights=by.tables(sampled.mean_weights),
         per_sample=each,
     )
 

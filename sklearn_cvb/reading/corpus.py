@@ -338,7 +338,7 @@ class Table(NamedTuple):
     cautions: tuple[str, ...] = ()  # of what its rows may be instead
 
 
-class TakenSequences(NamedTuple):
+class RawSequences(NamedTuple):
     """Sequences of X as they were taken to be fitted to."""
 
     sequences: Sequences
@@ -370,7 +370,7 @@ def refuse_no_types(known: KnownWords, types: list[Any]) -> list[Any]:
     return types
 
 
-def sequences_to_fit(known: KnownWords, X: Any, y: Any) -> TakenSequences:
+def sequences_to_fit(known: KnownWords, X: Any, y: Any) -> RawSequences:
     """X as taken to be fitted to; lengths in `y` are refused, also where `y` is ignored."""
     attributes: dict[str, Any] = {}
     messages: list[str] = []
@@ -391,7 +391,7 @@ def sequences_to_fit(known: KnownWords, X: Any, y: Any) -> TakenSequences:
             "numbers into bins, as sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does"
         )
     refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
-    return TakenSequences(sequences, attributes, tuple(messages))
+    return RawSequences(sequences, attributes, tuple(messages))
 
 
 def _cautions_of_column(known: KnownWords, X: Table) -> list[str]:

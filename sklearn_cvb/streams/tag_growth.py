@@ -71,11 +71,11 @@ def grow_tags(
     scale = 1.0
     if total_samples is not None:
         scale = total_samples / (seen.n_sequences + corpus.n_sequences)
-    growth = growth._replace(cells=_expecting(growth.cells, known, scale))
+    growth = growth._replace(cells=_with_expected_counts(growth.cells, known, scale))
     return growth, knowledge, CorpusTags(labels, {}, {})
 
 
-def _expecting(cells: Cells, known: WordShares, scale: float) -> Cells:
+def _with_expected_counts(cells: Cells, known: WordShares, scale: float) -> Cells:
     """Cells that know how often words are expected, `scale` tokens for each that was seen."""
     if np.isnan(known.shares).all():
         return cells

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.learning.split_merge import SplitMergePlan
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, KnownWords, TakenSequences, short_repr
+from sklearn_cvb.reading.corpus import Corpus, KnownWords, RawSequences, short_repr
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.settings import SplitAndMerge
@@ -64,7 +64,7 @@ class TreebankObservation(FamilyObservation):
         problem = TreebankProblem(corpus, treebank)
         return Reading(problem, lexicon, attributes | known, messages, self)
 
-    def _gold(self, X: Any, y: Any) -> tuple[TakenSequences, GoldTrees]:
+    def _gold(self, X: Any, y: Any) -> tuple[RawSequences, GoldTrees]:
         """Sentences and their trees."""
         if trees.is_tree(X):
             raise TypeError(f"X is {short_repr(X)}, a single tree: pass a list of trees")
@@ -72,7 +72,7 @@ class TreebankObservation(FamilyObservation):
             if y is not None:
                 raise ValueError("X holds trees, and so does y: pass sentences and trees, or trees")
             gold = trees.without_top(trees.trees_in(X, "X"))
-            return TakenSequences(trees.sentences_in(gold.trees), {}), gold
+            return RawSequences(trees.sentences_in(gold.trees), {}), gold
         if y is None:
             raise ValueError(
                 f"{self.options.name} requires y to be passed, but the target y is None: pass "

@@ -345,7 +345,7 @@ class NumberChain(Model):
 
     # Training posteriors and emissions of a state
 
-    def posterior(self, state: State) -> np.ndarray | None:
+    def state_posteriors(self, state: State) -> np.ndarray | None:
         """q(z_t) of every step; None where only weights are kept."""
         if isinstance(state.shares, NumberUnits):
             return state.shares.posterior

@@ -345,7 +345,7 @@ class NumberObservation(Observation):
     def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """States of all given steps: by the last posterior, or Viterbi by the final weights."""
         state, problem, chain = result.best.state, result.reading.problem, result.model
-        posterior = chain.posterior(state)
+        posterior = chain.state_posteriors(state)
         if posterior is None:
             training = under_final_weights(chain, state, result.algorithm.averages)
             path = training.best_path()[0]
@@ -357,7 +357,7 @@ class NumberObservation(Observation):
     def posteriors(self, state: Any, reading: Reading, averages: bool) -> np.ndarray:
         """Posteriors of all given steps: the last ones, or under the final weights."""
         chain = self.model(reading)
-        posterior = chain.posterior(state)
+        posterior = chain.state_posteriors(state)
         if posterior is None:
             again = under_final_weights(chain, state, averages)
             posterior = again.table(again.entries()[0])

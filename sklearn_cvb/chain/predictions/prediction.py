@@ -52,7 +52,7 @@ def chain_counts(learned: Learned) -> rows.HMMCounts:
 def mean_weights(learned: Learned) -> ChainWeights:
     """Posterior-mean weights; of a sampler their averages over its samples."""
     if learned.extra.samples is not None:
-        return learned.extra.samples.means
+        return learned.extra.samples.mean_weights
     return rows.posterior_mean(
         chain_counts(learned), learned.prior, learned.layout, learned.fallback
     )

@@ -97,7 +97,7 @@ class ChainSamples(NamedTuple):
     """The kept samples of a sampler, and the traces of its chains."""
 
     paths: np.ndarray | None  # states of all training tokens in the kept samples, if any
-    means: ChainWeights  # averages over samples of the posterior means given the sample
+    mean_weights: ChainWeights  # averages over samples of the posterior means given the sample
     per_sample: Any  # `PathCounts`, or counts and prior of each kept sample
     chains: Chains | None = None  # of all restarts
 

@@ -38,7 +38,7 @@ class _Tokens(NamedTuple):
     """The tokens of some units, one after the other.
 
     `n` and `base` are number of states and first slot, `state` and `cell` those of the first slot,
-    `owner` the unit (from 0), `entry` where a token's entries begin among those of its unit.
+    `owner` the unit (from 0), `first_entry` where a token's entries begin among those of its unit.
     `certain_before` says whether the token before has one state or there is none, and `row` is then
     its state, or K for the start row. `n_before`, `base_before` and `entry_before` are those of the
     token before.
@@ -49,7 +49,7 @@ class _Tokens(NamedTuple):
     state: np.ndarray
     cell: np.ndarray
     owner: np.ndarray
-    entry: np.ndarray
+    first_entry: np.ndarray
     is_first: np.ndarray
     is_last: np.ndarray
     certain_before: np.ndarray
@@ -90,7 +90,7 @@ def _tokens_of(lattice: Lattice, begin: np.ndarray, end: np.ndarray, n_states: i
         state=state,
         cell=lattice.cell[base].astype(np.int64),
         owner=owner,
-        entry=entry,
+        first_entry=entry,
         is_first=is_first,
         is_last=is_last,
         certain_before=n_before == 1,
@@ -120,7 +120,7 @@ def _border_steps(
     token, j = group_places(np.where(out_of, tokens.n_before, np.where(into, tokens.n, 0)))
     leaves = out_of[token]
     base = np.where(leaves, tokens.base_before[token], tokens.base[token])
-    entry = np.where(leaves, tokens.entry_before[token], tokens.entry[token]) + j
+    entry = np.where(leaves, tokens.entry_before[token], tokens.first_entry[token]) + j
     state = lattice.state[base + j].astype(np.int64)
     row = np.where(leaves, state, tokens.row[token])
     to = np.where(leaves, tokens.state[token], state)
@@ -169,7 +169,7 @@ def _parts(
         listed.LAST: (owner[last], lattice.state[tokens.base[last] + i]),
         listed.UNSEEN: (
             owner[token][unseen],
-            np.column_stack([(tokens.entry[token] + j)[unseen], state[unseen]]),
+            np.column_stack([(tokens.first_entry[token] + j)[unseen], state[unseen]]),
         ),
         listed.SILENT: (owner[certain & is_unseen], tokens.state[certain & is_unseen]),
     }

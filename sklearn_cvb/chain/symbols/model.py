@@ -273,7 +273,7 @@ class SymbolChain(Model):
 
     # What a state tells of the training tokens
 
-    def posterior(self, state: State) -> np.ndarray | None:
+    def state_posteriors(self, state: State) -> np.ndarray | None:
         """q(z_t) of every (token, state) entry; None where only weights tell."""
         if isinstance(state.shares, SymbolUnits):
             units = state.shares

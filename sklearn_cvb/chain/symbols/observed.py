@@ -203,7 +203,7 @@ class SymbolObservation(Observation):
     def posteriors(self, state: Any, reading: Reading, averages: bool) -> np.ndarray:
         """Posteriors of all given tokens: the last ones, or under the final weights."""
         problem = reading.problem
-        entries, lattice = self.model(reading).posterior(state), problem.lattice
+        entries, lattice = self.model(reading).state_posteriors(state), problem.lattice
         if entries is None:
             weights = _final_weights(averages, state, problem.cells)
             entries, _ = prediction.smoothed_entries(*weights, lattice, problem.corpus.starts)
@@ -332,7 +332,7 @@ def best_path(chain: SymbolChain, state: Any, n_jobs: int | None, *, averages: b
     problem = chain.problem
     table = _of_impossible(averages, state, problem)
     impossible = None if table is None else table.argmax(axis=1)
-    posterior = chain.posterior(state)
+    posterior = chain.state_posteriors(state)
     path = np.empty(len(problem.corpus.tokens), np.int32)
     if posterior is not None:
         best_states(problem.lattice, posterior, 0, len(path), path)

@@ -195,7 +195,7 @@ class _PieceUnits(NamedTuple):
     pairs: np.ndarray
 
 
-class StoredUnits(NamedTuple):
+class StoredPosteriors(NamedTuple):
     """Shares of a restart on the disk: the units of all pieces."""
 
     files: list[ScratchValue]  # of each piece
@@ -230,7 +230,7 @@ class StoredChain(SymbolChain):
             is_summed |= bool(one.laid_out.sequences.summed.any())
             layout = _with_lattice(one.laid_out, None)
             files.append(scratch.write_value(_PieceUnits(layout, one.posterior, one.pairs)))
-        units, total = StoredUnits(files, n_units, is_summed), 0.0
+        units, total = StoredPosteriors(files, n_units, is_summed), 0.0
         counts = self.recount(units)
         if isinstance(seed, ChainWeights):
             tally = parameters.tally_of(counts, prior, self.cells)
@@ -241,7 +241,7 @@ class StoredChain(SymbolChain):
         self,
         counts: parameters.HMMCounts,
         prior: parameters.ChainPrior,
-        shares: StoredUnits,
+        shares: StoredPosteriors,
         *,
         frozen: bool,
     ) -> InferenceResult:
@@ -260,7 +260,7 @@ class StoredChain(SymbolChain):
         own = self.recount(units) if is_rebuilt else shifted_counts(counts, before, shared)
         return InferenceResult(own, total, shares=units._replace(counts=own))
 
-    def absence(self, shares: StoredUnits) -> Absence:
+    def absence(self, shares: StoredPosteriors) -> Absence:
         """P(C = 0) of all counts: the product over the pieces."""
         assert shares.counts is not None, "a start and a sweep leave their counts"
         whole: Absence | None = None
@@ -273,13 +273,13 @@ class StoredChain(SymbolChain):
         return whole
 
     def units_of(
-        self, shares: StoredUnits, index: int, counts: parameters.HMMCounts
+        self, shares: StoredPosteriors, index: int, counts: parameters.HMMCounts
     ) -> SymbolUnits:
         """The units of a piece as if it were a corpus of its own, with the counts of all."""
         kept = self._load_units(shares, index)
         return SymbolUnits(counts, self.learns, *kept, self.settings.update_unit)
 
-    def recount(self, shares: StoredUnits) -> parameters.HMMCounts:
+    def recount(self, shares: StoredPosteriors) -> parameters.HMMCounts:
         """The counts that posteriors and pairs add up to."""
         shared = shared_nothing(self.cells)
         for index in range(len(shares.files)):
@@ -289,18 +289,22 @@ class StoredChain(SymbolChain):
         self._run_pass(PUT_BACK, shared, shares)
         return parameters.HMMCounts(shared.start, shared.transition, shared.emission[:-1])
 
-    def _load_units(self, shares: StoredUnits, index: int) -> _PieceUnits:
+    def _load_units(self, shares: StoredPosteriors, index: int) -> _PieceUnits:
         units: _PieceUnits = shares.files[index].load()
         problem, _ = self.problem.load(index)
         return units._replace(layout=_with_lattice(units.layout, problem.lattice))
 
-    def _absence_table(self, units: StoredUnits) -> np.ndarray | None:
+    def _absence_table(self, units: StoredPosteriors) -> np.ndarray | None:
         """A table for P(C = 0) of summed pairs, which a pass fills; None where nobody asks."""
         n_states = self.cells.n_states
         return np.ones((n_states, n_states)) if units.is_summed and self.learns else None
 
     def _run_pass(
-        self, steps: int, shared: SharedCounts, units: StoredUnits, absent: np.ndarray | None = None
+        self,
+        steps: int,
+        shared: SharedCounts,
+        units: StoredPosteriors,
+        absent: np.ndarray | None = None,
     ) -> float:
         """A pass over all units, which changes what they share; summed log normalisers (nats)."""
         total, absent = 0.0, self._absence_table(units) if absent is None else absent
