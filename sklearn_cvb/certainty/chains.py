@@ -387,7 +387,7 @@ class Residuals(BaseHMM):
         rng, all_others = np.random.default_rng(seed), given == "others"
         taken = self._checked_input(X, learned=learned)
         corpus, found = pseudo_residuals(observation, learned, taken, all_others, rng)
-        values = found[:, 0] if learned.extra.numeric.is_table else found
+        values = found[:, 0] if learned.extra.numeric.rows_are_sequences else found
         return arrange(corpus, values, np.nan)
 
 

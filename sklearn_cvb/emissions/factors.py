@@ -82,7 +82,7 @@ def factor_sums(
     return sums
 
 
-class FactorScores(NamedTuple):
+class ClosedFormStudentScores(NamedTuple):
     """Log densities where factors are integrated in closed form, at a point or expected.
 
     Given a value the factor is Gamma((nu + 1) / 2, (nu + delta) / 2), where delta is the expected
@@ -169,7 +169,7 @@ def laguerre_expansion(posterior: NormalGamma, degrees: float, n_terms: int) -> 
     return LaguerreExpansion(*(np.ascontiguousarray(table) for table in tables))
 
 
-class IntegratedScores(NamedTuple):
+class PredictiveStudentScores(NamedTuple):
     """Predictive densities under Normal-Gamma posteriors: factors are integrated numerically."""
 
     posterior: NormalGamma  # (n_units, D, K) each
@@ -241,7 +241,7 @@ class IntegratedScores(NamedTuple):
 
 def integrated_scores(
     posterior: NormalGamma, log_scales: np.ndarray, degrees: float
-) -> IntegratedScores:
+) -> PredictiveStudentScores:
     """Predictive densities under posteriors (n_units, D, K)."""
     known = np.minimum(posterior.degrees, posterior.precision).min(axis=0)
     known = known / max(1.0, ((degrees + 1.0) / (_USUAL_DEGREES + 1.0)) ** 2)
@@ -255,7 +255,7 @@ def integrated_scores(
         expansion = LaguerreExpansion(
             *(np.where(mask, 0.0, table) for mask, table in zip(zeros, found, strict=True))
         )
-    return IntegratedScores(posterior, log_scales, degrees, expansion, is_vague)
+    return PredictiveStudentScores(posterior, log_scales, degrees, expansion, is_vague)
 
 
 def quadrature_nodes(degrees: float) -> tuple[np.ndarray, np.ndarray]:

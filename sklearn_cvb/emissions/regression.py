@@ -1,5 +1,5 @@
-"""Regression and autoregression emissions: settings of inputs, outputs and lags; `linear` has their
-families.
+"""Regression and autoregression emissions with normal noise, whose precisions have Wishart priors:
+settings of inputs, outputs and lags. `linear` has their families.
 """
 
 from collections.abc import Sequence

@@ -19,7 +19,11 @@ from scipy.special import digamma, gammaln
 
 from sklearn_cvb.emissions import emission
 from sklearn_cvb.emissions.emission import MIN_STEPS, Emission, Observations
-from sklearn_cvb.emissions.factors import FactorScores, column_factor_sums, integrated_scores
+from sklearn_cvb.emissions.factors import (
+    ClosedFormStudentScores,
+    column_factor_sums,
+    integrated_scores,
+)
 from sklearn_cvb.emissions.gamma import gamma_shape
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.gaussian_columns import ColumnStudentScores, GaussianColumns, NormalGamma
@@ -249,7 +253,7 @@ class StudentColumns(GaussianColumns):
 
     def _scores(
         self, point: StudentPoint, log_precision: np.ndarray, uncertain: np.ndarray
-    ) -> FactorScores:
+    ) -> ClosedFormStudentScores:
         """Of expected parameters, log precisions, and variances of means times precisions."""
         means, variances, degrees = point
         around, half = degrees + uncertain, 0.5 * (degrees + 1.0)
@@ -258,7 +262,7 @@ class StudentColumns(GaussianColumns):
         constants = constants - 0.5 * math.log(2.0 * math.pi) - self.log_scales[:, None]
         squares = (around * variances)[None]
         density = ColumnStudentScores(constants[None], means[None], squares, degrees[None], False)
-        return FactorScores(density, around[None])
+        return ClosedFormStudentScores(density, around[None])
 
     def predictive(self, statistics: np.ndarray) -> Any:
         posterior = self.posterior(emission.by_unit(statistics))

@@ -327,7 +327,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             # Columns of a table are steps: those of other sequences are no features of its.
             before = learned_of(self) if learned is None else learned
             refuse_bare_frame(X, before.extra.numeric.columns.names)
-            to_fit = not before.extra.numeric.is_table
+            to_fit = not before.extra.numeric.rows_are_sequences
         return checked_rows(self, X, to_fit=to_fit)
 
     # Reading

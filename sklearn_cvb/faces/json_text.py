@@ -44,7 +44,7 @@ def text_of(hmm: Any) -> str:
 def _columns_of(hmm: Any) -> dict[str, Any]:
     """The columns of X: their number, names and labels."""
     numeric = hmm._learned.extra.numeric
-    is_table = hasattr(hmm, "n_features_in_") if numeric is None else numeric.is_table
+    is_table = hasattr(hmm, "n_features_in_") if numeric is None else numeric.rows_are_sequences
     names = getattr(hmm, "feature_names_in_", None)
     if numeric is not None and not is_table:
         names = numeric.columns.names

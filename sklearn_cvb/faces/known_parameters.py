@@ -69,7 +69,7 @@ def outcome_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[Fi
     if types is None:
         from sklearn_cvb.chain.numbers.observed import emission_start
 
-        numeric = emission_start(options, cells)._replace(is_table=table is not None)
+        numeric = emission_start(options, cells)._replace(rows_are_sequences=table is not None)
         family = numeric.family
         statistics = np.zeros((n, family.n_statistics))
         counts = HMMCounts(start[:n], transition[:n, :n], statistics)

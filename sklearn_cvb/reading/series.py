@@ -111,7 +111,7 @@ class Series(NamedTuple):
     # Which steps make which sequence; a token is 0, or -1 where a step is missing as a whole.
     corpus: Corpus
     names: list[Any] | None  # of the columns of X, where the sequences are frames
-    is_table: bool  # whether X had one number a step, in rows of a 2-D array
+    rows_are_sequences: bool  # whether X had one number a step, in rows of a 2-D array
     categories: Categories  # of columns of text
     # Of all steps, where a column of X that is not in the table tells them; and its number.
     contexts: np.ndarray | None = None
@@ -230,7 +230,7 @@ def cautions_of_shape(X: Any, series: Series, is_ordered: bool) -> list[str]:
             "pass X.transpose(0, 2, 1) or sklearn_cvb.split_panel(X)"
         ]
     if n_steps > 1 and len(series.corpus.starts) == n_steps + 1:
-        one = "[X]" if series.is_table else f"[{_joined(X, series.names)}]"
+        one = "[X]" if series.rows_are_sequences else f"[{_joined(X, series.names)}]"
         return [caution_of_single_steps(n_steps, one)] if is_ordered else []
     return cautions_of_rows(X)
 
@@ -326,7 +326,9 @@ def _rows(values: np.ndarray) -> Series:
         "missing steps may stand; else leave such rows out"
     )
     lengths, inside = _without_padding(~np.isnan(table), hint)
-    return _series(table[inside][:, None], lengths, table.shape[1])._replace(is_table=True)
+    return _series(table[inside][:, None], lengths, table.shape[1])._replace(
+        rows_are_sequences=True
+    )
 
 
 def _without_padding(observed: np.ndarray, hint: str = "") -> tuple[np.ndarray, np.ndarray]:

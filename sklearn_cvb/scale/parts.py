@@ -198,7 +198,7 @@ class Shard:
         """Shares under the counts of all, as if nothing were left out."""
         model, prior = self.model, self.model.prior(settings.hyper)
         result, _ = model.start(prior, self._start_from_counts(counts, prior), True)
-        shares = self._shares_after(result.shares, now)
+        shares = self._with_sweep_number(result.shares, now)
         if not result.log_normaliser:
             # A start that gives no log normalisers.
             total = model.leave_out(counts, prior, shares, frozen=True).log_normaliser
@@ -239,7 +239,7 @@ class Shard:
         """This shard's part of a seed that was drawn for all."""
         return seed
 
-    def _shares_after(self, shares: Any, n_sweeps: int) -> Any:
+    def _with_sweep_number(self, shares: Any, n_sweeps: int) -> Any:
         """New shares, numbered as those after this many sweeps."""
         return shares
 

@@ -51,12 +51,12 @@ def read_number_batch(
             "the statistics mean: set them back, or begin again with fit"
         )
     given, observations, _, _ = observation.read_new(learned, X)
-    n_units = given.n_sequences if before.is_table else int(given.starts[-1])
+    n_units = given.n_sequences if before.rows_are_sequences else int(given.starts[-1])
     refuse_lengths(y, given.n_sequences, n_units)
     known = labelled_states(asked, y, given, cells)
     problem = NumericProblem(
         *(split_into_steps(given, cells), given, observations, before.family, cells),
-        *(before.columns, before.is_table, None, before.settings, known),
+        *(before.columns, before.rows_are_sequences, None, before.settings, known),
     )._replace(longest=before.longest)
     running = StreamCounts(
         counts_of_fit(learned), NumberWeights(learned.fallback, None, before.point)

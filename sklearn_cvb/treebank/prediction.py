@@ -1,5 +1,5 @@
 """A fitted treebank grammar at work: coarse-to-fine parsing by charts of items (a symbol over a
-span), Viterbi and max-rule trees, likelihoods of sentences, sampled trees.
+span), Viterbi and max-rule trees, likelihoods, and sentences generated with their trees.
 
 First the grammar without annotations says which symbols a span can have, then the whole grammar
 parses with these. A sentence that loses its trees this way is parsed again with all symbols.
@@ -301,7 +301,7 @@ def _map_sentences(
 # Sentences and binarised trees drawn from the root outwards
 
 
-class RuleSampler:
+class AncestralSampler:
     """Draws rules of annotated left-hand sides by their weights."""
 
     def __init__(self, layout: TreebankLayout, weights: np.ndarray) -> None:
@@ -356,7 +356,7 @@ def sample_parses(
     rng: np.random.RandomState,
 ) -> tuple[list[list[int]], Parses]:
     """Draw trees of at most `longest` words."""
-    sampler = RuleSampler(layout, weights)
+    sampler = AncestralSampler(layout, weights)
     samples = drawn_within(
         lambda: _draw_tree(sampler, longest, rng),
         n_samples,
@@ -370,7 +370,7 @@ def sample_parses(
 
 
 def _draw_tree(
-    sampler: RuleSampler, longest: int, rng: np.random.RandomState
+    sampler: AncestralSampler, longest: int, rng: np.random.RandomState
 ) -> tuple[list[int], list[tuple[int, int, int]]] | None:
     """Words of one tree, and nodes in pre-order as `Parses` has them; None if it gets too long."""
     words: list[int] = []

@@ -157,7 +157,7 @@ def rows_and_deviations(n_units=30):
     u = rng.gamma(2.0, 5.0, len(row))
     totals = np.bincount(row, u) * [1, 1, 1, 1.5]
     deviations = rng.normal(size=(n_units, len(u))) * np.sqrt(u) * 0.11
-    return FreeRows(u, row, totals).whole(), csr_array(deviations)
+    return FreeRows(u, row, totals).with_unlisted(), csr_array(deviations)
 
 
 def shown(missing):

@@ -51,7 +51,7 @@ def prior_of(tables):
 
 def visits_counted(monkeypatch):
     """How often samplers visit each combination of trees, counted from now on."""
-    from sklearn_cvb.dependency import inference as binding
+    from sklearn_cvb.dependency import model as binding
 
     seen, draw = Counter(), binding.draw_sweep
 

@@ -87,7 +87,7 @@ def test_trees_come_back_as_they_were(horizontal):
     """Chains each in a treebank of its own, where its path is the most frequent one."""
     for given, expected in BRACKETS:
         treebank, _ = treebank_of([given, "(TOP (A a) (B b))"], horizontal)
-        output = Debinarisation(treebank.symbols, treebank.paths, treebank.top_label, "S")
+        output = Debinarisation(treebank.symbols, treebank.unary_paths, treebank.top_label, "S")
         words = [Tree.fromstring(expected).leaves(), ["a", "b"]]
         tree = to_nltk(output, parses_of(treebank), words)[0]
         assert str(tree).split() == str(Tree.fromstring(expected)).split()
@@ -130,7 +130,7 @@ def test_the_most_frequent_path_is_put_back():
     texts = ["(S (X (Q (A a) (B b))))"] + ["(S (Y (Q (A a) (B b))))"] * 2
     texts.append("(S (A a) (B b))")
     treebank, _ = treebank_of(texts)
-    output = Debinarisation(treebank.symbols, treebank.paths, treebank.top_label, "S")
+    output = Debinarisation(treebank.symbols, treebank.unary_paths, treebank.top_label, "S")
     trees = to_nltk(output, parses_of(treebank), [["a", "b"]] * 4)
     assert {str(tree) for tree in trees[:3]} == {"(S (Y (Q (A a) (B b))))"}
 

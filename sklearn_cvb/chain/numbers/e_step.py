@@ -41,7 +41,7 @@ class NumericProblem(NamedTuple):
     family: Family
     cells: Cells  # the layout of start and transitions; there are no cells of emissions
     columns: FittedColumns
-    is_table: bool  # whether X was a 2-D array of single numbers
+    rows_are_sequences: bool  # whether X was a 2-D array of single numbers
     start: Any  # posteriors (n_steps, K) of a fitted model given as a start, or None
     settings: bytes  # the emission as it was set, pickled
     known: np.ndarray | None = None  # states of all steps, -1 where not known; None for none

@@ -85,7 +85,7 @@ class EmissionFit(NamedTuple):
     predicting: Scores  # log densities for states
     scoring: Scores  # and for likelihoods
     columns: FittedColumns
-    is_table: bool  # whether a 2-D array of single numbers was fitted
+    rows_are_sequences: bool  # whether a 2-D array of single numbers was fitted
     # "point": densities under the point; "expected": expected for states and predictive for
     # likelihoods; "predictive": predictive for both.
     reads: str
@@ -369,7 +369,7 @@ class NumberChain(Model):
         longest = 0
         if self.cells.chain.longest:
             longest = max(problem.longest, int(np.diff(problem.original.starts).max()))
-        read = problem.columns, problem.is_table
+        read = problem.columns, problem.rows_are_sequences
         return EmissionFit(family, point, *scores, *read, reads, problem.settings, longest)
 
     def chain_samples(self, state: State) -> tuple[ChainSamples, float]:

@@ -302,7 +302,7 @@ class NumberObservation(Observation):
             family,
             cells,
             series.columns,
-            series.is_table,
+            series.rows_are_sequences,
             start,
             settings,
             labelled_states(options, y, given, cells),
@@ -374,7 +374,7 @@ class NumberObservation(Observation):
         X, numeric = as_series(X), learned.extra.numeric
         series = new_series(self.options, learned, X)
         # What is read already needs no second look.
-        if not (numeric.is_table or isinstance(X, Series)):
+        if not (numeric.rows_are_sequences or isinstance(X, Series)):
             warn(cautions_of_shape(X, series, self.options.words.is_ordered))
         return NumericSequences(
             series.corpus, read_observations(series, numeric.family), contexts=series.contexts
@@ -474,7 +474,7 @@ class NumberObservation(Observation):
             values = family.sample(point, states, numbers)
         if contexts is not None and fitted.columns.context is not None:
             values = np.insert(values, fitted.columns.context, contexts, axis=1)
-        return values[:, 0] if fitted.is_table else _with_labels(fitted, values), np.nan
+        return values[:, 0] if fitted.rows_are_sequences else _with_labels(fitted, values), np.nan
 
     def reorder_states(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is learned of emissions, and attributes that tell it, in another order of states."""

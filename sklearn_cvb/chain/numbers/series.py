@@ -76,7 +76,7 @@ def series_to_fit(
     if not isinstance(series, Series):
         series = read_series(X, partial(_categories, options), partial(columns_asked, options))
     attributes = X.attributes if isinstance(X, Table) else {}
-    if not series.is_table:
+    if not series.rows_are_sequences:
         attributes = attributes_of_columns(series.table.shape[1], series.columns)
     if contexts is not None:
         column = column_of_contexts(contexts, series)
@@ -87,10 +87,10 @@ def series_to_fit(
     # What is no order is told when it is bound.
     if isinstance(emission.order, Integral) and emission.order > 0:
         messages += cautions_of_order(
-            emission.order, np.diff(series.corpus.starts), series.is_table
+            emission.order, np.diff(series.corpus.starts), series.rows_are_sequences
         )
     n_sequences = len(series.corpus.starts) - 1
-    refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
+    refuse_lengths(y, n_sequences, n_sequences if series.rows_are_sequences else len(series.table))
     return series, attributes, tuple(filter(None, messages))
 
 
@@ -134,7 +134,7 @@ def series_in_fitted_columns(options: ChainOptions, learned: Learned, X: Any) ->
     n_fitted = numeric.family.n_columns + (columns.context is not None)
     if n_columns != n_fitted:
         hint = f", {columns.names!r}" if columns.names else ""
-        if series.is_table:
+        if series.rows_are_sequences:
             hint += "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
         raise ValueError(
             f"X has {n_columns} column{'s' * (n_columns > 1)} per step, but {options.name} is "

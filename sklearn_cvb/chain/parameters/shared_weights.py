@@ -62,7 +62,7 @@ class _RowPrior(NamedTuple):
     """The prior of the rows."""
 
     weighted: np.ndarray  # (n_rows, n_states) What cells have from the weights
-    table: _Rows  # with `sticky` and ends
+    cells: _Rows  # pseudo-counts, with `sticky` and ends
     per_alpha: np.ndarray  # (n_rows,) By how much a total rises with alpha
 
 
@@ -109,14 +109,14 @@ def learn_shared_weights(
     shown = _rows_of(concentrations, presence.cells, presence.totals)
     prior = _row_prior(concentrations, rows)
     # Of the tables in a cell those from `sticky` are none of the weights'.
-    gained = dirichlet.digamma_gain(rows.cells, shown.cells, prior.table.cells)
+    gained = dirichlet.digamma_gain(rows.cells, shown.cells, prior.cells.cells)
     tables = prior.weighted * gained
     sums = _by_weights(tables, concentrations)
     if concentrations.learn_alpha:
         shape, rate = concentrations.alpha_prior
-        ends = prior.table.ends * dirichlet.digamma_gain(rows.ends, shown.ends, prior.table.ends)
+        ends = prior.cells.ends * dirichlet.digamma_gain(rows.ends, shown.ends, prior.cells.ends)
         gain = shape - 1.0 + tables[prior.per_alpha > 0].sum() + ends.sum()
-        lost = dirichlet.digamma_gain(rows.totals, shown.totals, prior.table.totals)
+        lost = dirichlet.digamma_gain(rows.totals, shown.totals, prior.cells.totals)
         loss = rate + prior.per_alpha @ lost
         alpha = float(np.clip(gain / loss, dirichlet.SMALLEST, dirichlet.LARGEST))
     expected = sums + concentrations.gamma / sums.shape[1]
@@ -137,7 +137,7 @@ def learn_shared_weights(
 
 def _evidence(concentrations: ChainConcentrations, rows: _Rows) -> float:
     """Log evidence of the rows' counts, and the log densities of what is learned."""
-    prior = _row_prior(concentrations, rows).table
+    prior = _row_prior(concentrations, rows).cells
     value = dirichlet.log_evidence(rows.cells, prior.cells, rows.totals, prior.totals)
     value += dirichlet.log_evidence(rows.ends, prior.ends, np.zeros(0), np.zeros(0))
     return value + concentrations.log_density()
@@ -169,12 +169,12 @@ def draw_shared_weights(
     counted = _rows_of(concentrations, counts)
     prior = _row_prior(concentrations, counted)
     # Tables on the diagonal may come from `sticky` instead.
-    tables = _draw_tables(counted.cells, prior.table.cells, rng)
-    tables = rng.binomial(tables, prior.weighted / prior.table.cells)
+    tables = _draw_tables(counted.cells, prior.cells.cells, rng)
+    tables = rng.binomial(tables, prior.weighted / prior.cells.cells)
     if concentrations.learn_alpha:
         anew = tables[prior.per_alpha > 0].sum()
-        anew += _draw_tables(counted.ends, prior.table.ends, rng).sum()
-        rows = counted.totals, prior.table.totals, prior.per_alpha
+        anew += _draw_tables(counted.ends, prior.cells.ends, rng).sum()
+        rows = counted.totals, prior.cells.totals, prior.per_alpha
         alpha = _draw_concentration(anew, *rows, concentrations.alpha_prior, rng)
     sums = _by_weights(tables, concentrations)
     n = sums.shape[1]

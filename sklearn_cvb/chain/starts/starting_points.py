@@ -259,7 +259,7 @@ def smooth_weights(start: np.ndarray, transition: np.ndarray, emission: np.ndarr
     return ChainWeights(start / start.sum(), transition, emission)
 
 
-def context_counts(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def independent_chain_counts(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Starts and transitions that "context" counts."""
     entries = _expected_entries(problem)
     normalise_entries(problem.lattice, entries)
@@ -268,7 +268,7 @@ def context_counts(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def context_tables(start: np.ndarray, transition: np.ndarray, cells: Cells) -> ChainWeights:
-    """Weights of steps from `context_counts`; no emissions."""
+    """Weights of steps from `independent_chain_counts`; no emissions."""
     return kept_to_topology(smooth_weights(start, transition, np.empty(0)), cells)
 
 
@@ -402,7 +402,7 @@ def starting_point(
         # One posterior for all tokens of a word, from a sparse Dirichlet over its allowed states.
         start = words_start(problem, word_weights(cells, rng))
     elif isinstance(init, str) and init == "context":
-        start = neighbours_start(problem, context_tables(*context_counts(problem), cells))
+        start = neighbours_start(problem, context_tables(*independent_chain_counts(problem), cells))
     elif isinstance(init, str) and init in (SEGMENTS, CUTS):
         start = segments_start(problem, cuts_of(init, cells.n_emitting, rng))
     elif isinstance(init, str) and init == "unambiguous":

@@ -43,7 +43,7 @@ class SampledPath(NamedTuple):
     slots: np.ndarray
     # The order of visits, where one token is drawn at a time: in blocks, for each of which random
     # numbers are drawn together
-    visits: list[gibbs.VisitOrder] | None
+    visits: tuple[gibbs.VisitOrder, ...] | None
 
 
 # The path after a sweep, its counts, and how many proposals were made and accepted.
@@ -171,7 +171,7 @@ def counts_of_path(problem: Problem, slots: np.ndarray) -> HMMCounts:
 # By token: figure 1 of Wang and Blunsom (2013)
 
 
-def visits_of(lattice: Lattice, starts: np.ndarray) -> list[gibbs.VisitOrder]:
+def visits_of(lattice: Lattice, starts: np.ndarray) -> tuple[gibbs.VisitOrder, ...]:
     """Order the tokens that have more than one state; no sequence is empty.
 
     Within each chunk of neighbouring tokens those with two states come first, then those with
@@ -188,7 +188,7 @@ def visits_of(lattice: Lattice, starts: np.ndarray) -> list[gibbs.VisitOrder]:
     block = np.cumsum(lattice.count[token], dtype=np.int64) // _BLOCK
     cuts = np.flatnonzero(np.diff(block)) + 1
     parts = zip(np.split(token.astype(np.int32), cuts), np.split(border[token], cuts), strict=True)
-    return [gibbs.VisitOrder(*part) for part in parts]
+    return tuple(gibbs.VisitOrder(*part) for part in parts)
 
 
 def sweep_by_token(

@@ -19,9 +19,9 @@ from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
 from sklearn_cvb.scale.parts import PartIndex, PartSummary, Round, Shard, ShardedModel, ShardSource
 from sklearn_cvb.scale.symbols.parts import CorpusInParts
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
+    LazyWords,
     SymbolPart,
     WordCounts,
-    WordsOfTokens,
     counts_of_words,
     merge_surveys,
     read_part,
@@ -135,7 +135,7 @@ def shard_of(sent: GrammarPartLayout, part: SymbolPart, index: PartIndex) -> Tre
     """The shard of a part under a layout."""
     observation, words, layout = sent
     options = observation.options
-    sequences = Sequences(WordsOfTokens(part.types, part.corpus.tokens), part.corpus.starts, None)
+    sequences = Sequences(LazyWords(part.types, part.corpus.tokens), part.corpus.starts, None)
     corpus = part.encode(words.index)
     reading.refuse_missing(corpus, "a grammar")
     corpus = reading.checked(options.words, corpus, sequences, len(words.index))

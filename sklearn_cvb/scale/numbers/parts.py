@@ -271,7 +271,7 @@ class NumbersInParts(ProblemInParts):
         self.settings: bytes = plan.part_layout.settings
         self.survey: NumberSurvey = plan.survey
         self.columns: FittedColumns = FittedColumns(plan.part_layout.names)
-        self.is_table = False
+        self.rows_are_sequences = False
 
     @property
     def identity(self) -> tuple[Any, ...]:

@@ -121,7 +121,7 @@ class ChainShard(Shard):
         problem = self.model.problem
         steps = problem.runs.start, problem.runs.transition
         if init == "context":
-            steps = starting.context_counts(problem)
+            steps = starting.independent_chain_counts(problem)
         return PartResult(parameters.HMMCounts(*steps, np.empty(0)), 0.0)
 
     def emitted(self, cuts: np.ndarray) -> PartResult:
@@ -140,7 +140,7 @@ class ChainShard(Shard):
     def _own_seed(self, seed: SharedStart) -> Any:
         return partial(start_of, seed, self.model.problem, self.index.number)
 
-    def _shares_after(self, shares: Any, n_sweeps: int) -> Any:
+    def _with_sweep_number(self, shares: Any, n_sweeps: int) -> Any:
         return shares._replace(n_sweeps=n_sweeps)
 
 

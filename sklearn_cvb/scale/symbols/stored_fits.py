@@ -201,7 +201,7 @@ class StoredPosteriors(NamedTuple):
     files: list[ScratchValue]  # of each piece
     n_units: int
     # Whether a unit keeps the sum of its pairs, which does not say how surely each was there.
-    is_summed: bool
+    has_pair_sums: bool
     n_sweeps: int = 0
     pair_absence: np.ndarray | None = None  # P(C = 0) of summed pairs in the last sweep
     counts: parameters.HMMCounts | None = None  # the sum over units
@@ -219,7 +219,7 @@ class StoredChain(SymbolChain):
         self, prior: parameters.ChainPrior, seed: Any, keep: bool
     ) -> tuple[InferenceResult, None]:
         """First posteriors of all pieces, and their counts; scored where weights are given."""
-        scratch, n_units, is_summed = Scratch(self.problem.store.scratch), 0, False
+        scratch, n_units, has_pair_sums = Scratch(self.problem.store.scratch), 0, False
         files: list[ScratchValue] = []
         for index, problem in enumerate(self.problem):
             begin = partial(parts.start_of, seed, problem, index)
@@ -227,10 +227,10 @@ class StoredChain(SymbolChain):
                 begin = partial(StartingPoint, None, seed)
             one = first_units(problem, begin, self.settings.update_unit, self.learns)
             n_units += one.laid_out.n_units
-            is_summed |= bool(one.laid_out.sequences.summed.any())
+            has_pair_sums |= bool(one.laid_out.sequences.summed.any())
             layout = _with_lattice(one.laid_out, None)
             files.append(scratch.write_value(_PieceUnits(layout, one.posterior, one.pairs)))
-        units, total = StoredPosteriors(files, n_units, is_summed), 0.0
+        units, total = StoredPosteriors(files, n_units, has_pair_sums), 0.0
         counts = self.recount(units)
         if isinstance(seed, ChainWeights):
             tally = parameters.tally_of(counts, prior, self.cells)
@@ -297,7 +297,7 @@ class StoredChain(SymbolChain):
     def _absence_table(self, units: StoredPosteriors) -> np.ndarray | None:
         """A table for P(C = 0) of summed pairs, which a pass fills; None where nobody asks."""
         n_states = self.cells.n_states
-        return np.ones((n_states, n_states)) if units.is_summed and self.learns else None
+        return np.ones((n_states, n_states)) if units.has_pair_sums and self.learns else None
 
     def _run_pass(
         self,

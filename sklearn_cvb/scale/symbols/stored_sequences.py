@@ -16,7 +16,7 @@ from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, Sequences, checked, encode, short_repr, unknown_in
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import warn
-from sklearn_cvb.scale.symbols.vocabulary_pass import SymbolPart, WordCounts, WordsOfTokens
+from sklearn_cvb.scale.symbols.vocabulary_pass import LazyWords, SymbolPart, WordCounts
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags
 
 
@@ -108,7 +108,7 @@ class Encoder:
         tokens[places] = self._n_known + which
         unknown = [self._types[code] for code in codes.tolist()]
         corpus = Corpus(tokens, given.starts, None, unknown)
-        words: Any = WordsOfTokens(self._types, given.tokens)
+        words: Any = LazyWords(self._types, given.tokens)
         sequences = Sequences(words, corpus.starts, None)
         return checked(self._known, corpus, sequences, self._n_known)
 

@@ -57,7 +57,7 @@ class WordCounts(NamedTuple):
     n_sequences: int
 
 
-class WordsOfTokens(list[Any]):
+class LazyWords(list[Any]):
     """The words of a part, one for each token, looked up when a message asks for one."""
 
     def __init__(self, types: list[Any], tokens: np.ndarray) -> None:
@@ -211,7 +211,7 @@ def problem_of_part(layout: SymbolPartLayout, part: SymbolPart) -> tuple[Problem
     """The problem of a part under a layout that was sent here, and what it warns of."""
     observation, words, told, cells = layout
     corpus = part.encode(words.index)
-    sequences = Sequences(WordsOfTokens(part.types, part.corpus.tokens), corpus.starts, None)
+    sequences = Sequences(LazyWords(part.types, part.corpus.tokens), corpus.starts, None)
     reading.checked(observation.options.words, corpus, sequences, len(words.index))
     if told is not None:
         told = told._replace(labels=_labels_of(observation.options, part), formed={})
