@@ -40,6 +40,13 @@ class Sides(NamedTuple, Generic[T]):
     target: T
 
 
+class BilingualWords(NamedTuple):
+    """Known words of both languages: a plain named tuple, as skops writes no generic one."""
+
+    source: Vocabulary
+    target: Vocabulary
+
+
 class AlignmentProblem(NamedTuple):
     """All that does not change while fitting."""
 
@@ -163,7 +170,7 @@ def _read_halves(table: np.ndarray) -> Sides[Sequences]:
 
 def words_of(
     sides: Sides[Sequences], translations: Mapping[tuple[Hashable, Hashable], float]
-) -> Sides[Vocabulary]:
+) -> BilingualWords:
     """Words of sentences, and of a dictionary, sorted."""
     vocabularies = []
     others: list[tuple[Any, ...]] = list(zip(*translations, strict=True)) or [(), ()]
@@ -172,11 +179,11 @@ def words_of(
         if more:
             types = reading.sorted_types({*types, *more})
         vocabularies.append(reading.vocabulary_of(types))
-    return Sides(*vocabularies)
+    return BilingualWords(*vocabularies)
 
 
 def corpora_of(
-    sides: Sides[Sequences], words: Sides[Vocabulary], handle_unknown: str
+    sides: Sides[Sequences], words: BilingualWords, handle_unknown: str
 ) -> Sides[Corpus]:
     """Sentences in numbers of words.
 
@@ -208,7 +215,7 @@ def corpora_of(
     return corpora
 
 
-def encode_pairs(corpora: Sides[Corpus], words: Sides[Vocabulary]) -> EncodedPairs:
+def encode_pairs(corpora: Sides[Corpus], words: BilingualWords) -> EncodedPairs:
     """Rows and columns of the lexicon; unknown words share the last."""
     (source, target), (rows, columns) = corpora, words
     return EncodedPairs(
