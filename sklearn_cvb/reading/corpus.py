@@ -390,6 +390,8 @@ def sequences_to_fit(known: KnownWords, X: Any, y: Any) -> RawSequences:
             f"nothing will be recognised again; {of_numbers * known.in_emission}sort "
             "numbers into bins, as sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does"
         )
+    if all(map(is_missing, sequences.tokens)):
+        messages.append("X has no observed token: nothing can be learned from it")
     refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
     return RawSequences(sequences, attributes, tuple(messages))
 

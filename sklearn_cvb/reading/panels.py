@@ -117,6 +117,8 @@ def split_by(frame: Any, by: Any, columns: Any = None, *, time: Any = None) -> F
     ordering = keys if time is None else [*keys, time]
     if columns is None:
         taken = [name for name in names if name not in ordering]
+    if taken == []:
+        raise ValueError(f"no column is left for the sequences beside {ordering!r}: name some")
     for name in [*ordering, *([columns] if taken is None else taken)]:
         if name not in names:
             index = " (an index is none: frame.reset_index())" * hasattr(frame, "reset_index")

@@ -70,7 +70,7 @@ _MANY = 10
 
 def entries_of(value: Any) -> dict[Any, Any]:
     """The entries of a `tag_dictionary`: a dict, or what `read_dictionary` reads."""
-    return value or {} if isinstance(value, dict | None) else read_dictionary(value)
+    return (value or {}) if isinstance(value, dict | None) else read_dictionary(value)
 
 
 def read_dictionary(

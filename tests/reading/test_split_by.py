@@ -145,6 +145,9 @@ def test_nothing_to_cut_by_and_times_that_are_no_numbers_are_refused():
     frame = pl.DataFrame({"k": [1, 1], "t": [2.0, float("nan")], "*": ["a", "b"]})
     with pytest.raises(ValueError, match="by names no column"):
         split_by(frame, by=[])
+    for columns in ([], None):
+        with pytest.raises(ValueError, match=r"no column is left .* beside \['k', 't'\]"):
+            split_by(frame[["k", "t"]], by=["k", "t"], columns=columns)
     with pytest.raises(ValueError, match="column 't' has no value in 1 rows"):
         split_by(frame, by="k", time="t")
     assert split_by(frame, by="k", columns=["*"])[0].columns == ["*"]

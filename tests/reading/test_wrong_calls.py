@@ -69,6 +69,12 @@ def test_refused_with_the_cure(call):
     assert len(str(caught.value)) < 600
 
 
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_symbols_of_which_none_is_observed_are_told(missing):
+    with pytest.warns(UserWarning, match="X has no observed token: nothing can be learned"):
+        CVBHMM(2, **QUICK).fit([[missing, missing], [missing]])
+
+
 def test_other_names_of_tags_are_told():
     other = [["x"] * len(tags) for tags in TAGS]
     with pytest.warns(UserWarning, match="tags of y that the model knows: none .*'D', 'N', 'V'"):
