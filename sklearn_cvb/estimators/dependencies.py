@@ -9,14 +9,17 @@ from sklearn_cvb.certainty.dependencies import DependencyUncertainty
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_dependencies import BaseDMV, DependencyFields, TaggedSentenceFields
 from sklearn_cvb.estimators.parameters import (
+    AcceleratedFields,
     BoundedSweepFields,
     LeaveOneOutSweepFields,
     PseudoCount,
     SamplerFields,
     SweepFields,
+    expectation_maximisation,
     gibbs_sampler,
+    variational_bayes,
 )
-from sklearn_cvb.learning.algorithms import CVB, EM, VB
+from sklearn_cvb.learning.algorithms import CVB
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.validation import Interval, InvalidParameterError, check_concentrations
 from sklearn_cvb.settings import Valence, gamma_prior_of
@@ -29,7 +32,7 @@ class DMV(Annexes, BaseDMV):
     """What `BaseDMV` does, and what hangs above the line."""
 
 
-class EMDMV(DependencyFields, SweepFields, TaggedSentenceFields, DMV):
+class EMDMV(DependencyFields, AcceleratedFields, SweepFields, TaggedSentenceFields, DMV):
     """Dependencies of raw tags, by a model with valence and expectation-maximisation.
 
     Not for fine tags: with many of them `VBDMV` and `CVBDMV` find more heads. No model here
@@ -78,7 +81,11 @@ class EMDMV(DependencyFields, SweepFields, TaggedSentenceFields, DMV):
     alpha: PseudoCount = 0.0
     temperature: Annotated[float, Interval(Real, 0, 1, closed="both")] = 1.0
 
-    _algorithm = EM
+    _algorithm = expectation_maximisation
+
+    def _is_accelerated(self) -> bool:
+        # At temperatures that change from fit to fit no value is one to keep up with.
+        return super()._is_accelerated() and self.temperature == 1.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -93,7 +100,14 @@ class EMDMV(DependencyFields, SweepFields, TaggedSentenceFields, DMV):
             )
 
 
-class VBDMV(DependencyUncertainty, DependencyFields, BoundedSweepFields, TaggedSentenceFields, DMV):
+class VBDMV(
+    DependencyUncertainty,
+    DependencyFields,
+    AcceleratedFields,
+    BoundedSweepFields,
+    TaggedSentenceFields,
+    DMV,
+):
     """Dependencies of raw tags, by a model with valence and variational Bayes.
 
     Not without a look at `CVBDMV`: which of them finds more heads depends on the language. No model
@@ -134,7 +148,7 @@ class VBDMV(DependencyUncertainty, DependencyFields, BoundedSweepFields, TaggedS
     [2 3 0]
     """
 
-    _algorithm = VB
+    _algorithm = variational_bayes
 
 
 class CVBDMV(

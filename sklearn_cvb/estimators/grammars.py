@@ -11,17 +11,20 @@ from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_grammars import BasePCFG, RuleFields, SentenceFields
 from sklearn_cvb.estimators.door import setting_of
 from sklearn_cvb.estimators.parameters import (
+    AcceleratedFields,
     BoundedSweepFields,
     LeaveOneOutSweepFields,
     SamplerFields,
     SweepFields,
+    expectation_maximisation,
     gibbs_sampler,
+    variational_bayes,
 )
 from sklearn_cvb.grammar.grammar import grammar_from
 from sklearn_cvb.grammar.layout import GrammarOptions, lay_out
 from sklearn_cvb.grammar.model import PCFGCounts
 from sklearn_cvb.grammar.observation import attributes_of
-from sklearn_cvb.learning.algorithms import CVB, EM, VB
+from sklearn_cvb.learning.algorithms import CVB, EM
 from sklearn_cvb.learning.learned import FitOutcome, Learned, Reading
 from sklearn_cvb.reading.validation import Interval
 from sklearn_cvb.scale.pcfg import GrammarOnWorkers
@@ -34,7 +37,15 @@ class PCFG(Annexes, GrammarOnWorkers, BasePCFG):
     """What `BasePCFG` does, and what hangs above the line."""
 
 
-class EMPCFG(RuleFields, StepwiseUpdateFields, GrammarInBatches, SweepFields, SentenceFields, PCFG):
+class EMPCFG(
+    RuleFields,
+    StepwiseUpdateFields,
+    GrammarInBatches,
+    AcceleratedFields,
+    SweepFields,
+    SentenceFields,
+    PCFG,
+):
     """Context-free grammar learned by expectation-maximisation (inside-outside).
 
     Not with many rules for few sentences: without a prior new sentences may have probability 0.
@@ -152,7 +163,7 @@ class EMPCFG(RuleFields, StepwiseUpdateFields, GrammarInBatches, SweepFields, Se
 
     def _algorithm(self) -> EM:
         if isinstance(self.update, str) and self.update == "batch":
-            return EM()
+            return expectation_maximisation(self)
         decay = setting_of(self, "step_sizes").decay
         pace = StepwisePace(setting_of(self, "update").size, 0.7 if decay is None else float(decay))
         return StepwiseEM(pace, GrammarStream)
@@ -163,7 +174,13 @@ class EMPCFG(RuleFields, StepwiseUpdateFields, GrammarInBatches, SweepFields, Se
 
 
 class VBPCFG(
-    GrammarUncertainty, RuleFields, BoundedSweepFields, SentenceFields, GrammarInBatches, PCFG
+    GrammarUncertainty,
+    RuleFields,
+    AcceleratedFields,
+    BoundedSweepFields,
+    SentenceFields,
+    GrammarInBatches,
+    PCFG,
 ):
     """Context-free grammar learned by variational Bayes, with a bound to compare grammars by.
 
@@ -193,7 +210,7 @@ class VBPCFG(
     (S a (S a b) b)
     """
 
-    _algorithm = VB
+    _algorithm = variational_bayes
 
 
 class CVBPCFG(

@@ -20,14 +20,17 @@ from sklearn_cvb.estimators.base_hmm import (
 )
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.parameters import (
+    AcceleratedFields,
     BoundedSweepFields,
     LeaveOneOutSweepFields,
     SamplerFields,
     SweepFields,
+    expectation_maximisation,
     gibbs_sampler,
+    variational_bayes,
 )
 from sklearn_cvb.faces.hmm import JSONFace, KnownParameters
-from sklearn_cvb.learning.algorithms import CVB, EM, VB
+from sklearn_cvb.learning.algorithms import CVB
 from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned
 from sklearn_cvb.reading.validation import StrOptions
 from sklearn_cvb.scale.hmm import BeyondMemory
@@ -43,7 +46,14 @@ class HMM(PosteriorIntervals, Residuals, JSONFace, Annexes, BeyondMemory, BaseHM
 
 
 class EMHMM(
-    Confidence, KnownParameters, PointEstimateFields, SweepFields, StartFields, HMMInBatches, HMM
+    Confidence,
+    KnownParameters,
+    PointEstimateFields,
+    AcceleratedFields,
+    SweepFields,
+    StartFields,
+    HMMInBatches,
+    HMM,
 ):
     """Hidden states of symbols or numbers, by maximum likelihood (expectation-maximisation).
 
@@ -91,10 +101,10 @@ class EMHMM(
         "confidence_intervals"
     )
 
-    _algorithm = EM
+    _algorithm = expectation_maximisation
 
 
-class VBHMM(PosteriorFields, BoundedSweepFields, StartFields, HMMInBatches, HMM):
+class VBHMM(PosteriorFields, AcceleratedFields, BoundedSweepFields, StartFields, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, and a bound to compare models by (variational Bayes).
 
     Not where little data must do: `CVBHMM` predicts better there. Its credible intervals are too
@@ -128,7 +138,7 @@ class VBHMM(PosteriorFields, BoundedSweepFields, StartFields, HMMInBatches, HMM)
     # States that differ little are told apart late.
     max_iter = 1000
 
-    _algorithm = VB
+    _algorithm = variational_bayes
 
     def lower_bound_samples(self, X: Any) -> np.ndarray:
         """Lower bound on the log predictive probability of each sequence (Beal 2003, eq. 3.84).

@@ -8,13 +8,16 @@ An algorithm is three functions, written once for all models. Wang and Blunsom (
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic
 
 import numpy as np
 
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
+from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.model import Fit, Learnable, ModelT, Resumable, State
+from sklearn_cvb.learning.squarem import Accelerable, accelerated_sweep
 
 
 class Algorithm(Generic[ModelT]):
@@ -34,6 +37,8 @@ class Algorithm(Generic[ModelT]):
     never_falls = False
     # Whether predictions are made under exp E[log parameters], not under posterior means.
     averages = False
+    # Whether sweeps begin elsewhere than where the last one ended (see `squarem`).
+    accelerate = False
     # Whether `State.work` is more than buffers, which are soon made again.
     keeps_work = True
     # The public name of the objective, beside `objective_`.
@@ -91,25 +96,43 @@ def next_hyper(
     return model.learn_hyper(state.hyper, state, step, absence)
 
 
-class BatchAlgorithm(Algorithm[Learnable]):
-    """M-step, then E-step: EM and VB differ in the weights, and in what the objective subtracts."""
+class BatchAlgorithm(Algorithm[Accelerable]):
+    """M-step, then E-step: EM and VB differ in the weights, and in what the objective subtracts.
 
-    requires = Learnable
+    Parameters
+    ----------
+    accelerate : bool
+        Whether sweeps are accelerated (see `squarem`) where no concentrations are learned.
+    """
+
+    requires = Accelerable
     never_falls = True
     keeps_work = False
+    # Added to counts before their logs are taken: VB's weights differ little below it.
+    offset = 0.0
 
-    def m_step(self, model: Learnable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+    def __init__(self, accelerate: bool = False) -> None:
+        self.accelerate = accelerate
+
+    def m_step(self, model: Accelerable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """Weights given counts, and what they cost (nats)."""
         raise NotImplementedError
 
-    def start(self, model: Learnable, rng: np.random.Generator, seed: Any = None) -> State:
+    def start(self, model: Accelerable, rng: np.random.Generator, seed: Any = None) -> State:
         """First counts: of one E-step under first weights, or whatever the start gives."""
         return first_state(model, rng, seed, keep=False)._replace(shares=None)
 
     def sweep(
-        self, state: State, model: Learnable, rng: np.random.Generator
+        self, state: State, model: Accelerable, rng: np.random.Generator
     ) -> tuple[State, float]:
         """The value is the objective of the weights just used."""
+        plain = partial(self._plain_sweep, model)
+        if not self.accelerate or np.any(state.hyper.is_learned):
+            return plain(state)
+        return accelerated_sweep(state, plain, self.offset, model.statistics)
+
+    def _plain_sweep(self, model: Accelerable, state: State) -> tuple[State, float]:
+        """M-step and E-step from the counts of the state."""
         hyper = next_hyper(model, state, dirichlet.damped_fixed_point, None)
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
         weights, cost = self.m_step(model, state.counts, prior, state.weights)
@@ -118,6 +141,13 @@ class BatchAlgorithm(Algorithm[Learnable]):
         n_sweeps = state.n_sweeps + 1
         return State(counts, prior, hyper, weights, None, unexplained, n_sweeps, work), float(value)
 
+    def adapt_state(self, state: State, model: Accelerable) -> State | None:
+        """Under another prior no value so far is one to keep up with."""
+        after = model.adapt_state(state)
+        if after is None or are_same(after.prior, state.prior):
+            return after
+        return after._replace(extrapolation=None)
+
 
 class EM(BatchAlgorithm):
     """Expectation-maximisation: the mode of the parameters."""
@@ -125,7 +155,7 @@ class EM(BatchAlgorithm):
     optional: tuple[str, ...] = ("average", "leave_out", "absence")
     title_of_history = "log-likelihood + log prior (nats)"
 
-    def m_step(self, model: Learnable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+    def m_step(self, model: Accelerable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """The mode, and minus its log prior density."""
         return model.maximise(counts, prior, before)
 
@@ -135,10 +165,11 @@ class VB(BatchAlgorithm):
 
     optional: tuple[str, ...] = ("maximise", "leave_out", "absence")
     averages = True
+    offset = 0.5
     title_of_history = "lower bound (nats)"
     name_of_objective = "lower_bound_"
 
-    def m_step(self, model: Learnable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+    def m_step(self, model: Accelerable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """exp E[log parameters], and the divergence of their posterior from the prior."""
         return model.average(counts, prior, before)
 

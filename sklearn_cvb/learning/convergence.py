@@ -50,6 +50,8 @@ class StoppingRule(NamedTuple):
         Whether no sweep lowers its value: the higher of two states is the better one.
     max_iter : float
         Sweeps that a restart may have, those of a copy that it goes on from among them.
+    n_looks : int
+        1, or 2 looks in a row that see no more move: accelerated sweeps may stand still, and go on.
     """
 
     tol: float
@@ -58,6 +60,7 @@ class StoppingRule(NamedTuple):
     disturbed_copy: Callable[[State], Copy | None] = lambda state: None
     never_falls: bool = False
     max_iter: float = np.inf
+    n_looks: int = 1
 
 
 def check_convergence(
@@ -74,8 +77,9 @@ def check_convergence(
     if len(looks) < 3:
         return fit._replace(checked_counts=looks)
     distance = share_moved(looks[0], now, rule.model.n_observed)
-    tol = rule.tol if len(fit.history) - rule.n_warm_up >= _FIRST else _NOTHING
-    if not distance < tol:
+    is_early = len(fit.history) - rule.n_warm_up < _FIRST
+    stood_before = rule.n_looks == 1 or (fit.share_moved or np.inf) < rule.tol
+    if not (distance < _NOTHING if is_early else distance < rule.tol and stood_before):
         return fit._replace(checked_counts=looks[-2:], share_moved=distance)
     copy = rule.disturbed_copy(fit.state)
     if copy is None:

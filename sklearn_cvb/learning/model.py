@@ -9,7 +9,7 @@ Expected counts, shares and samples are of the family's own types; algorithms on
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -89,6 +89,8 @@ class State(NamedTuple):
         Buffers of inference, or the `ChainMemory` of a sampler.
     layout : object or None
         Of a model whose layout changes between sweeps.
+    extrapolation : Extrapolation or None
+        Where the next sweep of an accelerated restart begins (see `squarem`).
     """
 
     counts: Any
@@ -100,6 +102,7 @@ class State(NamedTuple):
     n_sweeps: int = 0
     work: Any = None
     layout: Any = None
+    extrapolation: Any = None
 
 
 class Fit(NamedTuple):
@@ -269,6 +272,9 @@ class Model(Resumable):
     The rest of `Resumable`, `Learnable` and `Samplable` a family fills in, as far as the algorithms
     that it is to be learned by require it.
     """
+
+    # Fields of counts that hold sums of statistics, which may have any sign.
+    statistics: ClassVar[tuple[str, ...]] = ()
 
     # Concentrations, and where a restart begins
 

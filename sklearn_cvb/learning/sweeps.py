@@ -135,7 +135,14 @@ def _stopping_rule(job: FitJob[ModelT], earlier: Fit | None) -> StoppingRule:
     n_before = 0 if earlier is None else earlier.state.n_sweeps - len(earlier.history)
     n_warm_up = max(0, algorithm.n_warm_up(model.hyper()) - n_before)
     disturbed_copy = partial(_disturbed_copy, algorithm, model)
-    return StoppingRule(job.settings.tol, model, n_warm_up, disturbed_copy, algorithm.never_falls)
+    return StoppingRule(
+        job.settings.tol,
+        model,
+        n_warm_up,
+        disturbed_copy,
+        algorithm.never_falls,
+        n_looks=2 if algorithm.accelerate else 1,
+    )
 
 
 def _disturbed_copy(algorithm: Algorithm[ModelT], model: ModelT, state: Any) -> Copy | None:
@@ -146,7 +153,7 @@ def _disturbed_copy(algorithm: Algorithm[ModelT], model: ModelT, state: Any) -> 
         return None
     # The same disturbance whatever the fit draws.
     rng = np.random.Generator(np.random.PCG64(state.n_sweeps))
-    copy = copy._replace(counts=bound.disturb(copy.counts, rng))
+    copy = copy._replace(counts=bound.disturb(copy.counts, rng), extrapolation=None)
     return _endless_sweeps(copy, partial(_sweep_once, algorithm, model, rng))
 
 

@@ -5,7 +5,7 @@ of a fitted model have scores for predicting states and for scoring (likelihoods
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -139,6 +139,8 @@ class NumberChain(Model):
     init: Any
     block_length: int | None = None
     n_threads: int = 1
+
+    statistics: ClassVar = ("emission",)
 
     @property
     def n_observed(self) -> int:
