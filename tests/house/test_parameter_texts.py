@@ -19,6 +19,7 @@ SETTINGS = [kind for kind in OBJECTS if issubclass(kind, Setting)]
 CLASSES = [kind for kind in OBJECTS if kind not in SETTINGS]
 
 _SWEEPS = "init n_init max_iter tol random_state n_jobs"
+_ACCELERATED = "init n_init max_iter tol accelerate random_state n_jobs"
 _CHAIN = "init n_init max_iter random_state n_jobs samples"
 _CHAIN_OF_STATES = "init n_init max_iter random_state n_jobs fixed samples"
 _KEPT = "warm_start checkpoint verbose"
@@ -35,28 +36,28 @@ _TREES = f"{_SWEEPS} rare_threshold horizontal_markovisation decoding {_KEPT}"
 
 # What may be given without its name stands before the stroke.
 SIGNATURES = {
-    "EMHMM": f"{_HMM} {_SWEEPS} fixed step_sizes {_STATES}",
-    "VBHMM": f"{_HMM} {_SWEEPS} fixed step_sizes {_STATES}",
+    "EMHMM": f"{_HMM} {_ACCELERATED} fixed step_sizes {_STATES}",
+    "VBHMM": f"{_HMM} {_ACCELERATED} fixed step_sizes {_STATES}",
     "CVBHMM": f"{_HMM} update {_SWEEPS} fixed step_sizes {_STATES}",
     "GibbsHMM": f"{_HMM} update {_CHAIN_OF_STATES} {_STATES}",
     "EMHMMTagger": f"{_TAGS} {_SWEEPS} fixed step_sizes {_STATES}",
     "VBHMMTagger": f"{_TAGS} {_SWEEPS} fixed step_sizes {_STATES}",
     "CVBHMMTagger": f"{_TAGS} update {_SWEEPS} fixed step_sizes {_STATES}",
     "GibbsHMMTagger": f"{_TAGS} update {_CHAIN_OF_STATES} {_STATES}",
-    "EMPCFG": f"{_GRAMMAR} update {_SWEEPS} step_sizes {_WORDS}",
-    "VBPCFG": f"{_GRAMMAR} {_SWEEPS} step_sizes {_WORDS}",
+    "EMPCFG": f"{_GRAMMAR} update {_ACCELERATED} step_sizes {_WORDS}",
+    "VBPCFG": f"{_GRAMMAR} {_ACCELERATED} step_sizes {_WORDS}",
     "CVBPCFG": f"{_GRAMMAR} {_SWEEPS} step_sizes {_WORDS}",
     "HastingsPCFG": f"{_GRAMMAR} {_CHAIN} {_WORDS}",
     "GibbsPCFG": f"{_GRAMMAR} {_CHAIN} {_WORDS}",
-    "EMDMV": f"{_DEPENDENCIES} temperature {_SWEEPS} {_WORDS}",
-    "VBDMV": f"{_DEPENDENCIES} {_SWEEPS} {_WORDS}",
+    "EMDMV": f"{_DEPENDENCIES} temperature {_ACCELERATED} {_WORDS}",
+    "VBDMV": f"{_DEPENDENCIES} {_ACCELERATED} {_WORDS}",
     "CVBDMV": f"{_DEPENDENCIES} {_SWEEPS} {_WORDS}",
     "GibbsDMV": f"{_DEPENDENCIES} {_CHAIN} {_WORDS}",
     "EMLatentPCFG": f"{_SUBTYPES} smoothing {_TREES}",
     "VBLatentPCFG": f"{_SUBTYPES} {_TREES}",
     "CVBLatentPCFG": f"{_SUBTYPES} update {_TREES}",
-    "EMAlignmentHMM": f"{_ALIGNMENT} {_SWEEPS} {_PAIRS}",
-    "VBAlignmentHMM": f"{_ALIGNMENT} {_SWEEPS} {_PAIRS}",
+    "EMAlignmentHMM": f"{_ALIGNMENT} {_ACCELERATED} {_PAIRS}",
+    "VBAlignmentHMM": f"{_ALIGNMENT} {_ACCELERATED} {_PAIRS}",
     "CVBAlignmentHMM": f"{_ALIGNMENT} {_SWEEPS} {_PAIRS}",
     "GibbsAlignmentHMM": f"{_ALIGNMENT} {_CHAIN} {_PAIRS}",
     "HMMClassifier": "estimator / priors n_jobs",

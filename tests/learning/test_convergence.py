@@ -117,7 +117,8 @@ def test_a_disturbance_leaves_nothing_behind(name, title, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = kind(**settings | {"tol": 1e9}).fit(situation.X, situation.y)
-        plain = kind(**settings | {"tol": 0}).fit(situation.X, situation.y)
+        # As good as none; where it is 0, sweeps are plain.
+        plain = kind(**settings | {"tol": 1e-300}).fit(situation.X, situation.y)
     assert disturbed
     assert fit.history_.tolist() == plain.history_.tolist()
     before, now = (arrays_of(model._learned.counts) for model in (plain, fit))
