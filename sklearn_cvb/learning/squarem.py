@@ -18,8 +18,8 @@ import numpy as np
 
 from sklearn_cvb.learning.model import Learnable, State, map_arrays
 
-# A restart begins with plain sweeps, as the first go far by themselves.
-_PLAIN_SWEEPS = 10
+# A restart begins with plain sweeps: the first go far by themselves, and decide where to.
+_PLAIN_SWEEPS = 20
 # Longest step at first, how it grows where such a step was good, and its least after a bad one.
 _LONGEST, _GROWTH, _LEAST = 4.0, 4.0, 1.5
 # A value is below the best one so far by more than rounding; counts are told from 0.

@@ -141,7 +141,7 @@ def _stopping_rule(job: FitJob[ModelT], earlier: Fit | None) -> StoppingRule:
         n_warm_up,
         disturbed_copy,
         algorithm.never_falls,
-        n_looks=2 if algorithm.accelerate else 1,
+        n_looks=1 if algorithm.accelerate else 1,
     )
 
 
