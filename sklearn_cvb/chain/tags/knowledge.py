@@ -234,16 +234,16 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
     missing = np.array(sorted(open_states), dtype=np.int32)
     words = list(dictionary) if settings.streams else lookup.words
     is_clean = settings.denoise == "auto" and word_forms.can_be_cleaned(dictionary, words)
-    dropped = word_forms.disagreeing_tags(dictionary, words) if is_clean else {}
-    if dropped and labels:
-        pairs = zip(corpus.tokens.tolist(), labels, strict=True)
-        labelled = {(every[token], tag) for token, tag in pairs if token >= 0}
-        dropped = word_forms.without_pairs(dropped, labelled)
+    # Labels tell what forms in other case can but suggest.
+    has_labels = labels.count(None) < len(labels)
+    of_forms = is_clean and not has_labels
+    dropped = word_forms.disagreeing_tags(dictionary, words) if of_forms else {}
     cleaned = word_forms.drop_tags(dictionary, dropped) if dropped else dictionary
+    shapes = word_forms.ShapeShares(cleaned) if is_clean else None
+    tallies = _label_tallies(corpus, every, labels, states) if has_labels else {}
     shares: word_forms.TagShares | None = None
     by_code: dict[int, word_forms.StateRow] = {}
     if settings.handle_unknown == "form":
-        tallies = _label_tallies(corpus, every, labels, states) if labels else {}
         use_counts = dict(zip(types, uses.tolist(), strict=False))
         known = word_forms.known_tags(cleaned, states, tallies, use_counts)
         only = None if declared is None else missing
@@ -251,6 +251,9 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
         if shares is not None:
             begins = word_forms.only_beginning(corpus, every).tolist()
             by_code = word_forms.by_form(shares, every, known.tallies, begins)
+    # One concentration for all emissions can be learned only where all are equal.
+    if shapes is not None and not settings.beta_is_learned:
+        cleaned = shapes.counted(cleaned, states, tallies)
     knowledge = TagKnowledge(
         vocabulary,
         reading.as_array(tags),
@@ -260,14 +263,14 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
         coverage,
         np.empty(0, dtype=np.int32),
         is_clean,
-        labels.count(None) < len(labels),
+        has_labels,
     )
     of_corpus = CorpusTags(
         labels,
         {code: row for code, row in by_code.items() if code < len(types)},
         {every[code]: row for code, row in by_code.items() if code >= len(types)},
     )
-    cells = _emission_layout(knowledge, of_corpus, corpus, settings)
+    cells = _emission_layout(knowledge, of_corpus, corpus, settings, shapes)
     return WordLayout(knowledge, cells, of_corpus, tuple(filter(None, (*odd, ignored))))
 
 
@@ -323,7 +326,11 @@ def attributes_of(knowledge: TagKnowledge) -> dict[str, Any]:
 
 
 def _emission_layout(
-    knowledge: TagKnowledge, tags: CorpusTags, corpus: Corpus, settings: TagSettings
+    knowledge: TagKnowledge,
+    tags: CorpusTags,
+    corpus: Corpus,
+    settings: TagSettings,
+    shapes: word_forms.ShapeShares | None,
 ) -> Cells:
     """The layout of emissions, and what weights, shapes, forms and labels expect of each."""
     legal, types = knowledge.legal, knowledge.vocabulary.types.tolist()
@@ -342,12 +349,12 @@ def _emission_layout(
         for i, (states, _) in tags.formed.items():
             rows[i] = states
     cells = cells_for(rows, len(knowledge.classes), len(types), with_unknown)
-    if knowledge.is_clean or any_weights or formed:
+    if shapes is not None or any_weights or formed:
         tokens, times = corpus.tokens, corpus.times
-        if not knowledge.is_clean:
+        if shapes is None:
             shares = legal.shares(types)
         else:
-            shares = word_forms.ShapeShares(legal.tag_dictionary).rows(types, legal)
+            shares = shapes.rows(types, legal)
             if tags.labels:
                 # Labels say themselves how often their tokens have a tag.
                 no_label = np.array([tag is None for tag in tags.labels], bool)

@@ -159,14 +159,6 @@ def disagreeing_tags(
     return dropped
 
 
-def without_pairs(dropped: Mapping[Any, Any], pairs: Container[Any]) -> dict[str, tuple[Any, ...]]:
-    """What is to be dropped without these pairs of a word and a tag."""
-    left = {
-        word: tuple(t for t in tags if (word, t) not in pairs) for word, tags in dropped.items()
-    }
-    return {word: tags for word, tags in left.items() if tags}
-
-
 def drop_tags(tag_dictionary: Mapping[Any, Any], dropped: Mapping[Any, Any]) -> dict[Any, Any]:
     """The dictionary without the tags to drop."""
     cleaned = dict(tag_dictionary)
@@ -192,6 +184,24 @@ class ShapeShares:
         of_shape: dict[Any, Any] = self._by_shape.get(shape_of(word), {})
         weights = [_LEAST + of_shape.get(tag, 0.0) / self._totals.get(tag, 1.0) for tag in tags]
         return np.array(weights) / sum(weights)
+
+    def counted(
+        self, dictionary: Mapping[Any, Any], states: Mapping[Any, int], tallies: Mapping[Any, Any]
+    ) -> dict[Any, Any]:
+        """The dictionary with weights for words whose labels (of each state) are among their tags.
+
+        How often labels have each tag, and beside them `SHAPE_WEIGHT` uses by the word's shape.
+        """
+        counted = dict(dictionary)
+        for word in tallies.keys() & dictionary.keys():
+            tags, tally = tags_of(dictionary[word]), tallies[word]
+            if not is_weighted(dictionary[word]) and any(states[tag] in tally for tag in tags):
+                formed = (SHAPE_WEIGHT * self.shares_of(word, tags)).tolist()
+                counted[word] = {
+                    tag: tally.get(states[tag], 0) + uses
+                    for tag, uses in zip(tags, formed, strict=True)
+                }
+        return counted
 
     def rows(self, words: Iterable[Hashable], legal: "LegalStates") -> list[np.ndarray]:
         """The shares of each word's states, times `SHAPE_WEIGHT`; NaN for words without an entry.

@@ -10,7 +10,6 @@ from sklearn_cvb.chain.tags.word_forms import (
     can_be_cleaned,
     disagreeing_tags,
     drop_tags,
-    without_pairs,
 )
 
 LISTED = {
@@ -41,7 +40,6 @@ def test_what_is_dropped_leaves_the_dictionary_of_the_user_alone():
     assert cleaned["US"] == ("PRP",)
     assert LISTED["of"] == ["IN", "RP"]
     assert all(cleaned[word] is entry for word, entry in LISTED.items() if word not in dropped)
-    assert without_pairs(dropped, {("of", "RP"), ("US", "PRP")}) == {"US": ("NNP",)}
 
 
 def test_shares_go_by_how_many_words_of_a_tag_have_the_shape():
