@@ -86,21 +86,41 @@ class LegalStates(NamedTuple):
         """Whether any entry has weights."""
         return any(map(is_weighted, self.tag_dictionary.values()))
 
-    def shares(self, words: Iterable[Hashable]) -> list[np.ndarray]:
+    def shares(
+        self, words: Iterable[Hashable], shapes: word_forms.ShapeShares | None = None
+    ) -> list[np.ndarray]:
         """Each word's weights over their sum, in the order of its row; NaN without weights.
 
-        A weight of 0 gets a very small share: learners never come back from none at all.
+        A weight of 0 gets a very small share: learners never come back from none at all. Where
+        there are `shapes` entries without weights have `SHAPE_WEIGHT` times the shares by these.
         """
         shares = []
         for word in words:
             entry = self.tag_dictionary.get(word)
-            if not isinstance(entry, Mapping):
+            if is_weighted(entry):
+                tags = sorted(entry, key=self.states.__getitem__)
+                weights = np.array([entry[tag] for tag in tags], dtype=np.float64)
+                shares.append(np.maximum(weights / weights.sum(), _SMALLEST_SHARE))
+            elif entry is not None and shapes is not None:
+                tags = sorted(set(tags_of(entry)), key=self.states.__getitem__)
+                shares.append(word_forms.SHAPE_WEIGHT * shapes.shares_of(word, tags))
+            else:
                 shares.append(np.full(len(self.row(word)), np.nan))
-                continue
-            tags = sorted(entry, key=self.states.__getitem__)
-            weights = np.array([entry[tag] for tag in tags], dtype=np.float64)
-            shares.append(np.maximum(weights / weights.sum(), _SMALLEST_SHARE))
         return shares
+
+    def counted(self, tallies: dict[Any, Any], shapes: word_forms.ShapeShares) -> "LegalStates":
+        """The same, with weights for words of which labels are among the tags of their entry.
+
+        How often labels have each of these, and beside them `SHAPE_WEIGHT` uses by shape.
+        """
+        entries = dict(self.tag_dictionary)
+        for word in tallies.keys() & entries.keys():
+            tags = tags_of(entries[word])
+            seen = [tallies[word][self.states[tag]] for tag in tags]
+            if any(seen) and not is_weighted(entries[word]):
+                uses = seen + word_forms.SHAPE_WEIGHT * shapes.shares_of(word, tags)
+                entries[word] = dict(zip(tags, uses.tolist(), strict=True))
+        return self._replace(tag_dictionary=entries)
 
 
 class WordShares(NamedTuple):
@@ -236,8 +256,8 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
     is_clean = settings.denoise == "auto" and word_forms.can_be_cleaned(dictionary, words)
     # Labels tell what forms in other case can but suggest.
     has_labels = labels.count(None) < len(labels)
-    of_forms = is_clean and not has_labels
-    dropped = word_forms.disagreeing_tags(dictionary, words) if of_forms else {}
+    drops = is_clean and not has_labels
+    dropped = word_forms.disagreeing_tags(dictionary, words) if drops else {}
     cleaned = word_forms.drop_tags(dictionary, dropped) if dropped else dictionary
     shapes = word_forms.ShapeShares(cleaned) if is_clean else None
     tallies = _label_tallies(corpus, every, labels, states) if has_labels else {}
@@ -251,19 +271,13 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
         if shares is not None:
             begins = word_forms.only_beginning(corpus, every).tolist()
             by_code = word_forms.by_form(shares, every, known.tallies, begins)
+    legal = LegalStates(cleaned, states, missing)
     # One concentration for all emissions can be learned only where all are equal.
     if shapes is not None and not settings.beta_is_learned:
-        cleaned = shapes.counted(cleaned, states, tallies)
+        legal = legal.counted(tallies, shapes)
+    classes, none = reading.as_array(tags), np.empty(0, dtype=np.int32)
     knowledge = TagKnowledge(
-        vocabulary,
-        reading.as_array(tags),
-        LegalStates(cleaned, states, missing),
-        shares,
-        dropped,
-        coverage,
-        np.empty(0, dtype=np.int32),
-        is_clean,
-        has_labels,
+        vocabulary, classes, legal, shares, dropped, coverage, none, is_clean, has_labels
     )
     of_corpus = CorpusTags(
         labels,
@@ -351,14 +365,11 @@ def _emission_layout(
     cells = cells_for(rows, len(knowledge.classes), len(types), with_unknown)
     if shapes is not None or any_weights or formed:
         tokens, times = corpus.tokens, corpus.times
-        if shapes is None:
-            shares = legal.shares(types)
-        else:
-            shares = shapes.rows(types, legal)
-            if tags.labels:
-                # Labels say themselves how often their tokens have a tag.
-                no_label = np.array([tag is None for tag in tags.labels], bool)
-                tokens, times = tokens[no_label], None if times is None else times[no_label]
+        shares = legal.shares(types, shapes)
+        if shapes is not None and tags.labels:
+            # Labels say themselves how often their tokens have a tag.
+            no_label = np.array([tag is None for tag in tags.labels], bool)
+            tokens, times = tokens[no_label], None if times is None else times[no_label]
         for i, (_, row) in formed.items():
             shares[i] = row
         cells = with_expected(cells, shares, tokens, times)

@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -27,9 +27,6 @@ from scipy.sparse import csr_array
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.dictionary import is_weighted, tags_of
 from sklearn_cvb.reading.unknown_tokens import without_capital
-
-if TYPE_CHECKING:
-    from sklearn_cvb.chain.tags.knowledge import LegalStates
 
 _HYPHENS = frozenset("-\u2010\u2011\u2012\u2013")
 # No tag of a word gets less than this beside 1 for a tag all of whose words have its shape.
@@ -161,10 +158,10 @@ def disagreeing_tags(
 
 def drop_tags(tag_dictionary: Mapping[Any, Any], dropped: Mapping[Any, Any]) -> dict[Any, Any]:
     """The dictionary without the tags to drop."""
-    cleaned = dict(tag_dictionary)
-    for word, tags in dropped.items():
-        cleaned[word] = tuple(tag for tag in tags_of(tag_dictionary[word]) if tag not in tags)
-    return cleaned
+    return dict(tag_dictionary) | {
+        word: tuple(tag for tag in tags_of(tag_dictionary[word]) if tag not in tags)
+        for word, tags in dropped.items()
+    }
 
 
 class ShapeShares:
@@ -184,38 +181,6 @@ class ShapeShares:
         of_shape: dict[Any, Any] = self._by_shape.get(shape_of(word), {})
         weights = [_LEAST + of_shape.get(tag, 0.0) / self._totals.get(tag, 1.0) for tag in tags]
         return np.array(weights) / sum(weights)
-
-    def counted(
-        self, dictionary: Mapping[Any, Any], states: Mapping[Any, int], tallies: Mapping[Any, Any]
-    ) -> dict[Any, Any]:
-        """The dictionary with weights for words whose labels (of each state) are among their tags.
-
-        How often labels have each tag, and beside them `SHAPE_WEIGHT` uses by the word's shape.
-        """
-        counted = dict(dictionary)
-        for word in tallies.keys() & dictionary.keys():
-            tags, tally = tags_of(dictionary[word]), tallies[word]
-            if not is_weighted(dictionary[word]) and any(states[tag] in tally for tag in tags):
-                formed = (SHAPE_WEIGHT * self.shares_of(word, tags)).tolist()
-                counted[word] = {
-                    tag: tally.get(states[tag], 0) + uses
-                    for tag, uses in zip(tags, formed, strict=True)
-                }
-        return counted
-
-    def rows(self, words: Iterable[Hashable], legal: "LegalStates") -> list[np.ndarray]:
-        """The shares of each word's states, times `SHAPE_WEIGHT`; NaN for words without an entry.
-
-        Entries that have weights keep their own shares.
-        """
-        tags, words = list(legal.states), list(words)
-        rows = legal.shares(words)
-        for i, word in enumerate(words):
-            entry = legal.tag_dictionary.get(word)
-            if entry is not None and not is_weighted(entry):
-                of_word = [tags[k] for k in legal.row(word).tolist()]
-                rows[i] = SHAPE_WEIGHT * self.shares_of(word, of_word)
-        return rows
 
 
 # Where sentences begin
