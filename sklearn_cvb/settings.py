@@ -470,9 +470,10 @@ class TagDictionary(Setting):
         What to do about wrong tags in a plain dictionary of text. "auto": drop the tags that the
         forms of a word in other case lack (`dropped_tags_`), and weight the rest by how well they
         go with the word's shape (its case, digits and hyphens) among all words of the dictionary.
-        Entries that say how often tags were seen stay as they are. Nothing is done if most entries
-        say so, if words are not strings, or if the text is all in one case. In scripts without
-        capitals nothing is dropped.
+        Where `y` has labels nothing is dropped: a word's labels say how often each of its tags was
+        seen. Entries that say so themselves stay as they are. Nothing is done if most entries do,
+        if words are not strings, or if the text is all in one case. In scripts without capitals
+        nothing is dropped.
     unknown_tags : collection or None, default=None
         Tags of words missing from the dictionary. None for all or, where words are known by their
         form (see `Symbols`), for those of open classes, `open_tags_`.

@@ -33,7 +33,7 @@ class WordReview(BaseHMMTagger):
         Returns
         -------
         WordTable
-            Without words whose entry already says how often tags were seen.
+            Without words whose entry, or labels in `fit`, already say how often tags were seen.
         """
         from sklearn_cvb.display.word_table import words_to_check
 

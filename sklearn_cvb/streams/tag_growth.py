@@ -118,7 +118,7 @@ def _rows_of(
     elif knowledge.is_clean:
         shapes = ShapeShares(legal.tag_dictionary)
     rows = legal.rows(new)
-    shares = legal.shares(new) if shapes is None else shapes.rows(new, legal)
+    shares = legal.shares(new, shapes)
     for i, row in formed.items():
         rows[i], shares[i] = row
     is_formed = np.zeros(len(new), bool)
@@ -165,7 +165,7 @@ def _shares_of_fit(knowledge: TagKnowledge, cells: Cells, seen: np.ndarray) -> W
         formed[knowledge.labelled] = False
     shapes = ShapeShares(legal.tag_dictionary) if knowledge.is_clean else None
     some = [w for w, is_there in zip(words, listed.tolist(), strict=True) if is_there]
-    found = legal.shares(some) if shapes is None else shapes.rows(some, legal)
+    found = legal.shares(some, shapes)
     shares = np.full(len(cells.state), np.nan)
     shares[: len(word)][own & listed[word]] = np.concatenate([np.empty(0), *found])
     uses = seen.astype(np.float64)

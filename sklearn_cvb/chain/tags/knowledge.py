@@ -86,21 +86,41 @@ class LegalStates(NamedTuple):
         """Whether any entry has weights."""
         return any(map(is_weighted, self.tag_dictionary.values()))
 
-    def shares(self, words: Iterable[Hashable]) -> list[np.ndarray]:
+    def shares(
+        self, words: Iterable[Hashable], shapes: word_forms.ShapeShares | None = None
+    ) -> list[np.ndarray]:
         """Each word's weights over their sum, in the order of its row; NaN without weights.
 
-        A weight of 0 gets a very small share: learners never come back from none at all.
+        A weight of 0 gets a very small share: learners never come back from none at all. Where
+        there are `shapes` entries without weights have `SHAPE_WEIGHT` times the shares by these.
         """
         shares = []
         for word in words:
             entry = self.tag_dictionary.get(word)
-            if not isinstance(entry, Mapping):
+            if is_weighted(entry):
+                tags = sorted(entry, key=self.states.__getitem__)
+                weights = np.array([entry[tag] for tag in tags], dtype=np.float64)
+                shares.append(np.maximum(weights / weights.sum(), _SMALLEST_SHARE))
+            elif entry is not None and shapes is not None:
+                tags = sorted(set(tags_of(entry)), key=self.states.__getitem__)
+                shares.append(word_forms.SHAPE_WEIGHT * shapes.shares_of(word, tags))
+            else:
                 shares.append(np.full(len(self.row(word)), np.nan))
-                continue
-            tags = sorted(entry, key=self.states.__getitem__)
-            weights = np.array([entry[tag] for tag in tags], dtype=np.float64)
-            shares.append(np.maximum(weights / weights.sum(), _SMALLEST_SHARE))
         return shares
+
+    def counted(self, tallies: dict[Any, Any], shapes: word_forms.ShapeShares) -> "LegalStates":
+        """The same, with weights for words of which labels are among the tags of their entry.
+
+        How often labels have each of these, and beside them `SHAPE_WEIGHT` uses by shape.
+        """
+        entries = dict(self.tag_dictionary)
+        for word in tallies.keys() & entries.keys():
+            tags = tags_of(entries[word])
+            seen = [tallies[word][self.states[tag]] for tag in tags]
+            if any(seen) and not is_weighted(entries[word]):
+                uses = seen + word_forms.SHAPE_WEIGHT * shapes.shares_of(word, tags)
+                entries[word] = dict(zip(tags, uses.tolist(), strict=True))
+        return self._replace(tag_dictionary=entries)
 
 
 class WordShares(NamedTuple):
@@ -234,16 +254,16 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
     missing = np.array(sorted(open_states), dtype=np.int32)
     words = list(dictionary) if settings.streams else lookup.words
     is_clean = settings.denoise == "auto" and word_forms.can_be_cleaned(dictionary, words)
-    dropped = word_forms.disagreeing_tags(dictionary, words) if is_clean else {}
-    if dropped and labels:
-        pairs = zip(corpus.tokens.tolist(), labels, strict=True)
-        labelled = {(every[token], tag) for token, tag in pairs if token >= 0}
-        dropped = word_forms.without_pairs(dropped, labelled)
+    # Labels tell what forms in other case can but suggest.
+    has_labels = labels.count(None) < len(labels)
+    drops = is_clean and not has_labels
+    dropped = word_forms.disagreeing_tags(dictionary, words) if drops else {}
     cleaned = word_forms.drop_tags(dictionary, dropped) if dropped else dictionary
+    shapes = word_forms.ShapeShares(cleaned) if is_clean else None
+    tallies = _label_tallies(corpus, every, labels, states) if has_labels else {}
     shares: word_forms.TagShares | None = None
     by_code: dict[int, word_forms.StateRow] = {}
     if settings.handle_unknown == "form":
-        tallies = _label_tallies(corpus, every, labels, states) if labels else {}
         use_counts = dict(zip(types, uses.tolist(), strict=False))
         known = word_forms.known_tags(cleaned, states, tallies, use_counts)
         only = None if declared is None else missing
@@ -251,23 +271,20 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
         if shares is not None:
             begins = word_forms.only_beginning(corpus, every).tolist()
             by_code = word_forms.by_form(shares, every, known.tallies, begins)
+    legal = LegalStates(cleaned, states, missing)
+    # One concentration for all emissions can be learned only where all are equal.
+    if shapes is not None and not settings.beta_is_learned:
+        legal = legal.counted(tallies, shapes)
+    classes, none = reading.as_array(tags), np.empty(0, dtype=np.int32)
     knowledge = TagKnowledge(
-        vocabulary,
-        reading.as_array(tags),
-        LegalStates(cleaned, states, missing),
-        shares,
-        dropped,
-        coverage,
-        np.empty(0, dtype=np.int32),
-        is_clean,
-        labels.count(None) < len(labels),
+        vocabulary, classes, legal, shares, dropped, coverage, none, is_clean, has_labels
     )
     of_corpus = CorpusTags(
         labels,
         {code: row for code, row in by_code.items() if code < len(types)},
         {every[code]: row for code, row in by_code.items() if code >= len(types)},
     )
-    cells = _emission_layout(knowledge, of_corpus, corpus, settings)
+    cells = _emission_layout(knowledge, of_corpus, corpus, settings, shapes)
     return WordLayout(knowledge, cells, of_corpus, tuple(filter(None, (*odd, ignored))))
 
 
@@ -323,7 +340,11 @@ def attributes_of(knowledge: TagKnowledge) -> dict[str, Any]:
 
 
 def _emission_layout(
-    knowledge: TagKnowledge, tags: CorpusTags, corpus: Corpus, settings: TagSettings
+    knowledge: TagKnowledge,
+    tags: CorpusTags,
+    corpus: Corpus,
+    settings: TagSettings,
+    shapes: word_forms.ShapeShares | None,
 ) -> Cells:
     """The layout of emissions, and what weights, shapes, forms and labels expect of each."""
     legal, types = knowledge.legal, knowledge.vocabulary.types.tolist()
@@ -342,16 +363,13 @@ def _emission_layout(
         for i, (states, _) in tags.formed.items():
             rows[i] = states
     cells = cells_for(rows, len(knowledge.classes), len(types), with_unknown)
-    if knowledge.is_clean or any_weights or formed:
+    if shapes is not None or any_weights or formed:
         tokens, times = corpus.tokens, corpus.times
-        if not knowledge.is_clean:
-            shares = legal.shares(types)
-        else:
-            shares = word_forms.ShapeShares(legal.tag_dictionary).rows(types, legal)
-            if tags.labels:
-                # Labels say themselves how often their tokens have a tag.
-                no_label = np.array([tag is None for tag in tags.labels], bool)
-                tokens, times = tokens[no_label], None if times is None else times[no_label]
+        shares = legal.shares(types, shapes)
+        if shapes is not None and tags.labels:
+            # Labels say themselves how often their tokens have a tag.
+            no_label = np.array([tag is None for tag in tags.labels], bool)
+            tokens, times = tokens[no_label], None if times is None else times[no_label]
         for i, (_, row) in formed.items():
             shares[i] = row
         cells = with_expected(cells, shares, tokens, times)

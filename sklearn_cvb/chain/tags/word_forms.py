@@ -19,7 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -27,9 +27,6 @@ from scipy.sparse import csr_array
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.dictionary import is_weighted, tags_of
 from sklearn_cvb.reading.unknown_tokens import without_capital
-
-if TYPE_CHECKING:
-    from sklearn_cvb.chain.tags.knowledge import LegalStates
 
 _HYPHENS = frozenset("-\u2010\u2011\u2012\u2013")
 # No tag of a word gets less than this beside 1 for a tag all of whose words have its shape.
@@ -159,20 +156,12 @@ def disagreeing_tags(
     return dropped
 
 
-def without_pairs(dropped: Mapping[Any, Any], pairs: Container[Any]) -> dict[str, tuple[Any, ...]]:
-    """What is to be dropped without these pairs of a word and a tag."""
-    left = {
-        word: tuple(t for t in tags if (word, t) not in pairs) for word, tags in dropped.items()
-    }
-    return {word: tags for word, tags in left.items() if tags}
-
-
 def drop_tags(tag_dictionary: Mapping[Any, Any], dropped: Mapping[Any, Any]) -> dict[Any, Any]:
     """The dictionary without the tags to drop."""
-    cleaned = dict(tag_dictionary)
-    for word, tags in dropped.items():
-        cleaned[word] = tuple(tag for tag in tags_of(tag_dictionary[word]) if tag not in tags)
-    return cleaned
+    return dict(tag_dictionary) | {
+        word: tuple(tag for tag in tags_of(tag_dictionary[word]) if tag not in tags)
+        for word, tags in dropped.items()
+    }
 
 
 class ShapeShares:
@@ -192,20 +181,6 @@ class ShapeShares:
         of_shape: dict[Any, Any] = self._by_shape.get(shape_of(word), {})
         weights = [_LEAST + of_shape.get(tag, 0.0) / self._totals.get(tag, 1.0) for tag in tags]
         return np.array(weights) / sum(weights)
-
-    def rows(self, words: Iterable[Hashable], legal: "LegalStates") -> list[np.ndarray]:
-        """The shares of each word's states, times `SHAPE_WEIGHT`; NaN for words without an entry.
-
-        Entries that have weights keep their own shares.
-        """
-        tags, words = list(legal.states), list(words)
-        rows = legal.shares(words)
-        for i, word in enumerate(words):
-            entry = legal.tag_dictionary.get(word)
-            if entry is not None and not is_weighted(entry):
-                of_word = [tags[k] for k in legal.row(word).tolist()]
-                rows[i] = SHAPE_WEIGHT * self.shares_of(word, of_word)
-        return rows
 
 
 # Where sentences begin

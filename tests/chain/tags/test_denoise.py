@@ -15,7 +15,7 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.chain.parameters.rows import prior_of
 from sklearn_cvb.chain.starts import starting_points as start
-from sklearn_cvb.chain.tags.word_forms import SHAPE_WEIGHT
+from sklearn_cvb.chain.tags.word_forms import SHAPE_WEIGHT, ShapeShares
 
 TAGGERS = [EMHMMTagger, VBHMMTagger, CVBHMMTagger, GibbsHMMTagger]
 LEGAL = {
@@ -71,11 +71,16 @@ def test_what_cannot_be_cleaned_is_fitted_as_without(kind, case):
 
 
 @pytest.mark.parametrize("kind", TAGGERS)
-def test_labels_overrule_what_forms_lack(kind):
+def test_with_labels_nothing_is_dropped(kind):
     y = [["N", None, None], *[None] * 11]
     model = quick(kind, LEGAL).fit(X, y)
-    assert model.dropped_tags_ == {word: DROPPED[word] for word in ("the", "It")}
+    assert model.dropped_tags_ == {}
     assert model.labels_[0][0] == "N"
+    # Without any label among them they say nothing.
+    nothing = [[None] * len(row) for row in X]
+    unlabelled, without = (quick(kind, LEGAL).fit(X, tags) for tags in (nothing, None))
+    assert unlabelled.dropped_tags_ == DROPPED
+    np.testing.assert_array_equal(unlabelled.history_, without.history_)
     # The tag of a label may be one that no word keeps.
     legal = {"a": ["D", "X"], "A": ["D"], "b": ["N", "D"]}
     y = [[None, None], [None, "X"]]
@@ -84,13 +89,52 @@ def test_labels_overrule_what_forms_lack(kind):
     assert model.labels_[1].tolist() == ["D", "X"]
 
 
+@pytest.mark.parametrize("kind", TAGGERS)
+def test_labels_say_how_often_a_word_has_each_of_its_tags(kind):
+    y = [[None, "N", "V"], [None, "V"], [None, None, "N"], *[None] * 9]
+    model = quick(kind, {**LEGAL, "dog": {"N": 3, "V": 1}})
+    reading = model._read(X, y)
+    words, cells = reading.words.types.tolist(), reading.problem.cells
+
+    def expected(word):
+        i = words.index(word)
+        return cells.tag_prior.expected_counts[cells.indptr[i] : cells.indptr[i + 1]]
+
+    shapes = ShapeShares({**LEGAL, "dog": ["N", "V"]})
+    noun, verb = SHAPE_WEIGHT * shapes.shares_of("runs", ["N", "V"])
+    assert noun + verb == pytest.approx(SHAPE_WEIGHT)
+    # 9 uses, of which 2 labels say V and 1 N.
+    np.testing.assert_allclose(expected("runs"), 6 * np.array([1 + noun, 2 + verb]) / 3.15)
+    noun, verb = SHAPE_WEIGHT * shapes.shares_of("duck", ["N", "V"])
+    np.testing.assert_allclose(expected("duck"), 2 * np.array([1 + noun, verb]) / 1.15)
+    # Words without labels are known by their shape, entries with weights as they say.
+    np.testing.assert_allclose(
+        expected("The"), 3 * SHAPE_WEIGHT * shapes.shares_of("The", ["D", "N"])
+    )
+    np.testing.assert_allclose(expected("dog"), 3 * np.array([0.75, 0.25]))
+
+
+@pytest.mark.parametrize("kind", TAGGERS[:3])
+def test_labels_of_the_first_batch_say_it_of_all(kind):
+    y = [["D", "N", "V"], ["P", "V"], *[None] * 10]
+    whole = quick(kind, LEGAL).fit(X, y)
+    stream = quick(kind, LEGAL).partial_fit(X[:4], y[:4]).partial_fit(X[4:])
+    fitted = quick(kind, LEGAL).fit(X[:4], y[:4]).partial_fit(X[4:])
+    for model in (stream, fitted):
+        assert model.vocabulary_.tolist() == whole.vocabulary_.tolist()
+        np.testing.assert_allclose(
+            model._learned.layout.tag_prior.expected_counts,
+            whole._learned.layout.tag_prior.expected_counts,
+        )
+
+
 def test_all_labels_leave_maximum_likelihood():
     y = [[LEGAL[word][0] for word in row] for row in X]
     model = EMHMMTagger(LEGAL, emission=Symbols(handle_unknown="error")).fit(X, y)
     plain = EMHMMTagger(
         TagDictionary(LEGAL, denoise="none"), emission=Symbols(handle_unknown="error")
     ).fit(X, y)
-    assert model.dropped_tags_
+    assert model._learned.words.is_clean
     np.testing.assert_allclose(model.emissionprob_, plain.emissionprob_, atol=1e-12)
     np.testing.assert_allclose(model.transmat_, plain.transmat_, atol=1e-12)
 
@@ -112,9 +156,10 @@ def test_shares_by_shape_are_a_prior_that_dictionary_weight_scales():
 
 
 def test_learned_emission_concentrations_have_an_equal_prior():
-    model = VBHMMTagger(LEGAL, beta="auto", max_iter=25, random_state=0).fit(X)
-    assert model.dropped_tags_ == DROPPED
-    assert np.ptp(model._learned.prior.emission) == 0
+    for y in (None, [["D", "N", "V"], *[None] * 11]):
+        model = VBHMMTagger(LEGAL, beta="auto", max_iter=25, random_state=0).fit(X, y)
+        assert model.dropped_tags_ == ({} if y else DROPPED)
+        assert np.ptp(model._learned.prior.emission) == 0
 
 
 def test_a_start_from_the_neighbours():

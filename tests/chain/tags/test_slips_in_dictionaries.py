@@ -10,7 +10,6 @@ from sklearn_cvb.chain.tags.word_forms import (
     can_be_cleaned,
     disagreeing_tags,
     drop_tags,
-    without_pairs,
 )
 
 LISTED = {
@@ -41,7 +40,6 @@ def test_what_is_dropped_leaves_the_dictionary_of_the_user_alone():
     assert cleaned["US"] == ("PRP",)
     assert LISTED["of"] == ["IN", "RP"]
     assert all(cleaned[word] is entry for word, entry in LISTED.items() if word not in dropped)
-    assert without_pairs(dropped, {("of", "RP"), ("US", "PRP")}) == {"US": ("NNP",)}
 
 
 def test_shares_go_by_how_many_words_of_a_tag_have_the_shape():
@@ -53,7 +51,7 @@ def test_shares_go_by_how_many_words_of_a_tag_have_the_shape():
     weights = np.array([0.5 / 1.5, 0.0]) + 0.01
     np.testing.assert_allclose(shares.shares_of("New", ["N", "none such"]), weights / weights.sum())
     legal = LegalStates({"a": ["D", "X"]}, {"D": 0, "N": 1, "X": 2}, np.arange(3, dtype=np.int32))
-    known, missing = shares.rows(["a", "c"], legal)
+    known, missing = legal.shares(["a", "c"], shares)
     np.testing.assert_allclose(known, SHAPE_WEIGHT * shares.shares_of("a", ["D", "X"]))
     assert np.isnan(missing).tolist() == [True] * 3
 
@@ -94,6 +92,6 @@ def test_weighted_entries_of_a_plain_dictionary_are_left_alone():
     assert can_be_cleaned(mixed, ["of", "Of"])
     assert disagreeing_tags(mixed, ["of", "Of"]) == {"Of": ("NNP",)}
     legal = LegalStates(mixed, {"IN": 0, "NNP": 1, "RP": 2}, np.arange(3, dtype=np.int32))
-    told, shaped = ShapeShares(mixed).rows(["of", "Of"], legal)
+    told, shaped = legal.shares(["of", "Of"], ShapeShares(mixed))
     assert told.tolist() == [0.9, 0.1]
     assert shaped.sum() == pytest.approx(SHAPE_WEIGHT)
