@@ -60,6 +60,10 @@ class AlignmentModel(Model):
         # None is missing.
         return len(self.problem.corpus.tokens)
 
+    def counts_of_tokens(self, counts: np.ndarray) -> np.ndarray:
+        """Those of the lexicon: lost jumps move no link, and EM without a prior makes ever more."""
+        return counts[: self.problem.pairs.n_lexical]
+
     def prior(self, hyper: Any) -> AlignmentPrior:
         """The one that was read."""
         return self.problem.prior

@@ -170,6 +170,8 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
             )
         elif share is None:
             how += ", too few to see whether anything still changes: raise max_iter"
+        elif share < tol and self._algorithm().never_falls:
+            how += f" while counts of nearly nothing still grew{self._if_unfinished}"
         elif share < tol:
             where = "init" if "init" in self.get_params(deep=False) else "random_state"
             how += (

@@ -7,6 +7,10 @@ variation between the posteriors of a token, on average, as far as these do not 
 on a saddle does not move either. So a copy of it is disturbed once before it is called done. Where
 no sweep lowers the objective (EM, VB), a copy that comes higher than the fit has found a way up:
 the fit goes on from there. Where it may fall, the copy has to come back.
+
+Neither shows a count of nearly nothing that grows sweep by sweep: EM of dependencies may stand
+still to the last digit while one goes from 1e-107 to 1e-56, and be two nats higher once it has come
+up. Where nothing is to come none doubles. So such counts are looked for, too.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,6 +29,9 @@ _NOTHING = 1e-12
 # A copy's distance counts after this many sweeps; where it has to come back it must be on its way
 # after this many; and it has this many at most.
 _SETTLED, _ON_ITS_WAY, _SWEEPS_OF_COPY = 2, 20, 100
+# Counts too small for any share to show grow where there are so many times more of them, or as soon
+# as each sweep makes them so much larger; so many tokens may follow each.
+_HIDDEN, _GROWN, _GROWN_A_SWEEP, _FOLLOWERS = 1e-3, 2.0, 1.1, 4.0
 # Nats by which a copy is higher at once; in its last sweep anything beyond rounding counts, as
 # some saddles are left slowly.
 _HIGHER, _ROUNDING = 1e-3, 1e-9
@@ -50,8 +57,6 @@ class StoppingRule(NamedTuple):
         Whether no sweep lowers its value: the higher of two states is the better one.
     max_iter : float
         Sweeps that a restart may have, those of a copy that it goes on from among them.
-    n_looks : int
-        1, or 2 looks in a row that see no more move: accelerated sweeps may stand still, and go on.
     """
 
     tol: float
@@ -60,7 +65,6 @@ class StoppingRule(NamedTuple):
     disturbed_copy: Callable[[State], Copy | None] = lambda state: None
     never_falls: bool = False
     max_iter: float = np.inf
-    n_looks: int = 1
 
 
 def check_convergence(
@@ -72,14 +76,14 @@ def check_convergence(
     """
     if not (rule.tol and _is_check_due(len(fit.history) - rule.n_warm_up)):
         return fit
-    now = deepcopy(fit.state.counts)
+    now = deepcopy(rule.model.counts_of_tokens(fit.state.counts))
     looks = (*fit.checked_counts, now)
     if len(looks) < 3:
         return fit._replace(checked_counts=looks)
     distance = share_moved(looks[0], now, rule.model.n_observed)
-    is_early = len(fit.history) - rule.n_warm_up < _FIRST
-    stood_before = rule.n_looks == 1 or (fit.share_moved or np.inf) < rule.tol
-    if not (distance < _NOTHING if is_early else distance < rule.tol and stood_before):
+    n_sweeps = len(fit.history) - rule.n_warm_up
+    moves = distance >= (_NOTHING if n_sweeps < _FIRST else rule.tol)
+    if moves or (rule.never_falls and _grows(looks[0], now, n_sweeps, rule)):
         return fit._replace(checked_counts=looks[-2:], share_moved=distance)
     copy = rule.disturbed_copy(fit.state)
     if copy is None:
@@ -106,6 +110,22 @@ def share_moved(before: Any, now: Any, n_observed: float) -> float:
     return 0.5 * float(max(rows)) / n_observed
 
 
+def _grows(before: Any, now: Any, n_sweeps: int, rule: StoppingRule) -> bool:
+    """Whether counts of nearly nothing grow that a share of the tokens may follow."""
+    factor = min(_GROWN, _GROWN_A_SWEEP ** (n_sweeps / 2))
+    statistics: tuple[str, ...] = getattr(rule.model, "statistics", ())
+    if statistics:
+        # These may have any sign, and be nothing but rounding.
+        before, now = (one._replace(**dict.fromkeys(statistics, ())) for one in (before, now))
+    growing = [0]
+
+    def count(one: np.ndarray, other: np.ndarray) -> None:
+        growing.append(np.count_nonzero((one < _HIDDEN) & (other > factor * one)))
+
+    map_arrays(count, before, now)
+    return _FOLLOWERS * sum(growing) >= rule.tol * rule.model.n_observed
+
+
 def _check_disturbed_copy(
     fit: Fit,
     looks: tuple[Any, ...],
@@ -115,11 +135,11 @@ def _check_disturbed_copy(
     stops: Callable[[], bool],
 ) -> Fit:
     """A fit in which nothing moves, after what its disturbed copy tells."""
-    n_observed, settled = rule.model.n_observed, np.inf
+    model, settled = rule.model, np.inf
     for n_sweeps, (state, value) in enumerate(islice(copy, _SWEEPS_OF_COPY), 1):
         if stops():
             return fit._replace(check_broken_off=True)
-        away = share_moved(looks[-1], state.counts, n_observed)
+        away = share_moved(looks[-1], model.counts_of_tokens(state.counts), model.n_observed)
         if n_sweeps == _SETTLED:
             settled = away
         if n_sweeps >= _SETTLED and away < max(rule.tol, 0.5 * settled):

@@ -167,6 +167,9 @@ class Resumable(Protocol):
     def n_observed(self) -> int:
         """Observed tokens, which changes, histories and scores are divided by."""
 
+    def counts_of_tokens(self, counts: Any) -> Any:
+        """Of counts those that say what tokens do: convergence compares them."""
+
     def hyper(self) -> Any:
         """Concentrations of the first sweep, with `log_density()` and `is_learned`."""
 
@@ -319,6 +322,10 @@ class Model(Resumable):
     def disturb(self, counts: Any, rng: np.random.Generator) -> Any:
         """Each count is larger by a random factor."""
         return map_arrays(lambda one: one * np.exp(np.abs(rng.normal(0.0, 0.5, one.shape))), counts)
+
+    def counts_of_tokens(self, counts: Any) -> Any:
+        """All of them."""
+        return counts
 
     def copy_state(self, state: State) -> State | None:
         """All of it."""

@@ -6,11 +6,24 @@ import numpy as np
 import pytest
 from estimators import is_sampler
 from scipy.sparse import issparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import sklearn_cvb
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, Checkpoint, write_store
+from sklearn_cvb import (
+    CVBHMM,
+    EMDMV,
+    EMHMM,
+    VBHMM,
+    Checkpoint,
+    CVBAlignmentHMM,
+    EMAlignmentHMM,
+    HMMCounts,
+    VBAlignmentHMM,
+    write_store,
+)
 from sklearn_cvb.compilation.cases import SITUATIONS
+from sklearn_cvb.datasets import make_pocket_english
 from sklearn_cvb.learning import convergence
 from sklearn_cvb.learning.convergence import StoppingRule, check_convergence, share_moved
 from sklearn_cvb.learning.model import Fit, Model, State, map_arrays
@@ -51,7 +64,7 @@ def arrays_of(counts):
 def counts_after(model, X, n_sweeps):
     """All counts after so many sweeps of a fit that never stops by itself, as arrays."""
     model = sklearn_cvb.__dict__[type(model).__name__](**model.get_params(deep=False))
-    model.set_params(tol=0, max_iter=n_sweeps).fit(X)
+    model.set_params(tol=1e-300, max_iter=n_sweeps).fit(X)
     start, transition, emission = model._learned.counts
     return [start, transition, np.ravel(emission)]
 
@@ -117,7 +130,6 @@ def test_a_disturbance_leaves_nothing_behind(name, title, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = kind(**settings | {"tol": 1e9}).fit(situation.X, situation.y)
-        # As good as none; where it is 0, sweeps are plain.
         plain = kind(**settings | {"tol": 1e-300}).fit(situation.X, situation.y)
     assert disturbed
     assert fit.history_.tolist() == plain.history_.tolist()
@@ -235,6 +247,90 @@ def test_a_fit_that_moves_is_not_disturbed():
     fit = Fit(State(np.ones(2), None, None), [0.0] * 10, False, checked_counts=(np.zeros(2),) * 2)
     fit = check_convergence(fit, rule)
     assert (fit.share_moved, fit.converged) == (1.0, False)
+
+
+# Counts of nearly nothing
+
+
+class Measured(Counted):
+    """A model whose counts are tokens and statistics, which may have any sign."""
+
+    statistics = ("emission",)
+
+
+def looked_at(before, now, model=None, tol=0.0025, n_sweeps=20, **settings):
+    """Whether a fit of these counts, which has no disturbed copy, has converged."""
+    rule = StoppingRule(tol, model or Counted(), never_falls=True)._replace(**settings)
+    fit = Fit(State(now, None, None), [0.0] * n_sweeps, False, checked_counts=(before,) * 2)
+    return check_convergence(fit, rule).converged
+
+
+def test_a_count_of_nearly_nothing_that_grows_is_no_end():
+    before = np.array([1.0, 1e-107])
+    assert looked_at(before, np.array([1.0, 2.0e-107]))
+    assert not looked_at(before, np.array([1.0, 2.1e-107]))
+    # After few sweeps a tenth in each of them.
+    assert looked_at(before, np.array([1.0, 1.2e-107]), n_sweeps=4)
+    assert not looked_at(before, np.array([1.0, 1.22e-107]), n_sweeps=4)
+    # Where it may fall the copy has the word.
+    assert looked_at(before, np.array([1.0, 1e-56]), never_falls=False)
+    # What is not hidden is a share of the tokens.
+    assert not looked_at(np.array([9e-4]), np.array([4e-3]))
+    assert looked_at(np.array([1.1e-3]), np.array([4e-3]))
+
+
+def test_four_tokens_may_follow_a_count_that_grows():
+    class Corpus(Counted):
+        n_observed = 1000.0
+
+    before, one, two = np.full(3, 1e-9), np.array([1e-9, 1e-9, 3e-9]), np.array([1e-9, 3e-9, 3e-9])
+    assert not looked_at(before, one, Corpus(), tol=0.004)
+    assert looked_at(before, one, Corpus(), tol=0.0041)
+    assert not looked_at(before, two, Corpus(), tol=0.008)
+    assert looked_at(before, two, Corpus(), tol=0.0081)
+
+
+def test_sums_that_are_nothing_but_rounding_do_not_grow():
+    before = HMMCounts(np.ones(1), np.ones(1), np.array([1e-17, -1e-17]))
+    now = before._replace(emission=np.array([5e-17, 3e-16]))
+    assert looked_at(before, now, Measured())
+    assert not looked_at(before, now)
+    assert not looked_at(before._replace(start=np.array([1e-17])), now, Measured())
+
+
+@pytest.mark.many(usual=0)
+def test_em_of_dependencies_does_not_call_a_plateau_its_end():
+    """It stands still for a hundred sweeps, until a tag that was no head of another has come up."""
+    tags = make_pocket_english(120, random_state=0).target
+    X = [list(one) for one in tags if len(one) <= 15]
+    still = (
+        "EMDMV stopped after max_iter=453 sweeps while counts of nearly nothing still grew: raise"
+    )
+    with pytest.warns(ConvergenceWarning, match=still):
+        model = EMDMV(random_state=0, max_iter=453, warm_start=True).fit(X)
+    assert np.ptp(model.history_[-100:]) < 1e-6
+    before = model.objective_
+    # Also where it goes on from there, and looks after few sweeps.
+    with pytest.warns(ConvergenceWarning):
+        model.set_params(max_iter=187).fit(X)
+    assert model.objective_ - before == pytest.approx(0.776, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_sweeps"), [(EMAlignmentHMM, 57), (VBAlignmentHMM, 57), (CVBAlignmentHMM, 40)]
+)
+def test_jumps_that_are_lost_keep_no_alignment_from_its_end(kind, n_sweeps):
+    """They are drawn again, as often as it takes: there may be more of them than words."""
+    sentences = make_pocket_english(120, random_state=0).data
+    words = [(list(one), [word.upper() for word in one if len(word) > 2]) for one in sentences]
+    X = [(source, target) for source, target in words if target and len(source) <= 12]
+    model = kind(max_iter=320).fit(X)
+    assert (model.n_iter_, model.converged_) == (n_sweeps, True)
+    links = model.predict(X)
+    more = clone(model).set_params(tol=0, max_iter=10 * n_sweeps).fit(X).predict(X)
+    moved = sum(np.count_nonzero(one != other) for one, other in zip(links, more, strict=True))
+    # Of 338 words.
+    assert moved <= 2
 
 
 def test_disturbed_statistics_of_numbers_are_those_of_more_steps():

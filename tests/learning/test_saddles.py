@@ -198,7 +198,6 @@ def ends_where_it_is(model, X):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         model.fit(X)
-        # As good as none; where it is 0, sweeps are plain.
         warnings.simplefilter("ignore", ConvergenceWarning)
         plain = clone(model).set_params(tol=1e-300, max_iter=model.n_iter_).fit(X)
     return model.converged_ and np.array_equal(model.history_, plain.history_)
