@@ -34,7 +34,7 @@ DEFAULT, SCALING, DYNAMAX = "hmmlearn", "hmmlearn, scaling", "dynamax"
 # What is not what `HMMParameters` calls it.
 _OURS = {"variances": "covariances"}
 # At most this many sweeps of other libraries are timed.
-_TIMED = 60
+_TIMED = 20
 
 
 class Problem(NamedTuple):

@@ -30,6 +30,8 @@ from sklearn_cvb.learning.generators import spawn_generators
 
 # So far below its end (nats) a fit is at its end, and ends that differ by less are the same.
 CLOSE = 0.01
+# A fit that is at its end has had this many sweeps.
+_FEWEST = 200
 N_STEPS, _STAYS = 1500, 0.9
 
 
@@ -44,7 +46,7 @@ class Family(NamedTuple):
     models : dict
         By algorithm ``model(seed)``: an estimator.
     n_sweeps : int
-        After how many a fit is taken to be at its end.
+        After how many a fit is taken to be at its end in any case.
     """
 
     title: str
@@ -53,11 +55,11 @@ class Family(NamedTuple):
     n_sweeps: int
 
 
-def _models(classes, *known, **settings):
-    """By algorithm, functions that make an estimator for a seed."""
+def _models(classes, known=None, **settings):
+    """By algorithm, functions that make an estimator for a seed, of what `known` gives."""
     names = [cls.__name__[:2] for cls in classes]
     return {
-        name: lambda seed, cls=cls: cls(*known, random_state=seed, **settings)
+        name: lambda seed, cls=cls: cls(**settings, random_state=seed, **(known() if known else {}))
         for name, cls in zip(names, classes, strict=True)
     }
 
@@ -123,41 +125,53 @@ def families():
         "symbols-80": Family(
             "symbols, 80 sequences, 3 states",
             lambda seed: make_hmm_sequences(80, **small)[0],
-            _models(hmm, 3),
+            _models(hmm, n_components=3),
             4000,
         ),
         "symbols-500": Family(
             "symbols, 500 sequences, 4 states",
             lambda seed: make_hmm_sequences(500, **large)[0],
-            _models(hmm, 4),
+            _models(hmm, n_components=4),
             2000,
         ),
         "gaussian": Family(
-            "Gaussian, 1.5 sd apart", overlapping, _models(hmm, 3, emission="gaussian"), 2000
+            "Gaussian, 1.5 sd apart",
+            overlapping,
+            _models(hmm, n_components=3, emission="gaussian"),
+            2000,
         ),
         "variances": Family(
-            "Gaussian, variances differ", variances, _models(hmm, 3, emission="gaussian"), 4000
+            "Gaussian, variances differ",
+            variances,
+            _models(hmm, n_components=3, emission="gaussian"),
+            4000,
         ),
         "poisson": Family(
-            "Poisson, means 2, 4, 7", poisson, _models(hmm, 3, emission="poisson"), 2000
+            "Poisson, means 2, 4, 7",
+            poisson,
+            _models(hmm, n_components=3, emission="poisson"),
+            2000,
         ),
         "columns": Family(
             "Gaussian, full, three columns",
             three_columns,
-            _models(hmm, 3, emission=Gaussian()),
+            _models(hmm, n_components=3, emission=Gaussian()),
             2000,
         ),
         "tagger": Family(
-            "tagger, 600 sentences", _words, _models(tagger, pocket_english_dictionary()), 600
+            "tagger, 600 sentences",
+            _words,
+            _models(tagger, lambda: {"tag_dictionary": pocket_english_dictionary()}),
+            600,
         ),
         "noisy-tagger": Family(
             "tagger, more tags in the dictionary",
             _words,
-            _models(tagger, _noisy_dictionary()),
+            _models(tagger, lambda: {"tag_dictionary": _noisy_dictionary()}),
             600,
         ),
         "grammar": Family(
-            "grammar, 120 sentences", _phrases, _models((EMPCFG, VBPCFG), rules()), 400
+            "grammar, 120 sentences", _phrases, _models((EMPCFG, VBPCFG), grammar=rules()), 400
         ),
         "dependencies": Family(
             "dependencies, 250 sentences",
@@ -202,14 +216,20 @@ def fit_of(estimator, X, accelerate):
 
 
 def sweeps_of(estimator, X, accelerate, n_sweeps):
-    """What these sweeps of a fit come to."""
+    """At most these sweeps of a fit, until half of them have brought next to nothing."""
     algorithm, model, rng, state = fit_of(estimator, X, accelerate)
-    values, in_vain = np.empty(n_sweeps), np.zeros(n_sweeps, dtype=bool)
-    for i in range(n_sweeps):
+    best, in_vain = [], []
+    while len(best) < n_sweeps and not _stands(best):
         before = state.counts
-        state, values[i] = algorithm.sweep(state, model, rng)
-        in_vain[i] = state.counts is before
-    return Sweeps(np.maximum.accumulate(values), in_vain)
+        state, value = algorithm.sweep(state, model, rng)
+        best.append(max([value, *best[-1:]]))
+        in_vain.append(state.counts is before)
+    return Sweeps(np.array(best), np.array(in_vain))
+
+
+def _stands(best):
+    n = len(best)
+    return n >= _FEWEST and best[-1] - best[n // 2] < 0.1 * CLOSE
 
 
 class Pair(NamedTuple):
