@@ -23,7 +23,7 @@ from benchmarks.acceleration_seconds import (
     SCALING,
     problems,
 )
-from benchmarks.acceleration_sweeps import Summary, compared, families, summary
+from benchmarks.acceleration_sweeps import CLOSE, Summary, compared, families, summary
 from benchmarks.published.tables import Table, write_tables
 from benchmarks.table import machine
 from benchmarks.timing import run_python
@@ -34,6 +34,8 @@ _QUICK_SWEEPS = 30
 _OTHERS = (DEFAULT, SCALING, DYNAMAX)
 # The problem that is drawn.
 _DRAWN = "symbols-80"
+# How near to the best end curves are drawn (nats).
+_LOWEST = 2e-3
 BEGIN = ".. Figures from here on are written by python -m benchmarks.acceleration --page"
 END = ".. Figures end here"
 
@@ -159,16 +161,22 @@ def draw(one, path):
     left, right = figure.subplots(1, 2, sharey=True)
     names = [name for name in (ACCELERATED, PLAIN, *_OTHERS) if name in one["curve"]]
     for name, colour in zip(names, algorithm_colours(names), strict=True):
-        at_sweep, at_second, value = zip(*one["curve"][name], strict=True)
-        below = [max(one["end"] - own, 1e-3) for own in value]
+        # At its end a curve leaves the picture.
+        first = next(
+            (i for i, (_, _, own) in enumerate(one["curve"][name]) if own > one["end"] - _LOWEST),
+            None,
+        )
+        at_sweep, at_second, value = zip(*one["curve"][name][: first and first + 1], strict=True)
+        below = [max(one["end"] - own, 0.1 * _LOWEST) for own in value]
         style = {"color": colour, "linewidth": 2.2 if name == ACCELERATED else 1.3}
         right.plot(at_second, below, label=name, **style)
         if name in (ACCELERATED, PLAIN):
             left.plot(at_sweep, below, **style)
     left.set(xlabel="sweep", ylabel="nats below the best end", yscale="log", xscale="log")
+    left.set_ylim(bottom=_LOWEST)
     right.set(xlabel="seconds", xscale="log")
     for axes in (left, right):
-        axes.axhline(0.01, color="grey", linewidth=0.8, linestyle=":")
+        axes.axhline(CLOSE, color="grey", linewidth=0.8, linestyle=":")
         axes.grid(alpha=0.3)
     figure.legend(loc="outside lower center", ncols=len(names), frameon=False)
     figure.savefig(path, dpi=110)
@@ -178,7 +186,8 @@ def update(page, found):
     """Write figures, tables and picture of a page, which has the lines `BEGIN` and `END`."""
     before, rest = page.read_text(encoding="utf-8").split(f"{BEGIN}\n")
     _, after = rest.split(END)
-    page.write_text(f"{before}{BEGIN}\n\n{introduction(found)}\n\n{END}{after}", encoding="utf-8")
+    figures = f"{introduction(found)}\n\n.. include:: tables/acceleration.rst"
+    page.write_text(f"{before}{BEGIN}\n\n{figures}\n\n{END}{after}", encoding="utf-8")
     write_tables("acceleration", tables(found), page.parent / "tables")
     if _DRAWN in found["seconds"]:
         draw(found["seconds"][_DRAWN], page.parent / "images" / "acceleration.png")

@@ -1,8 +1,9 @@
 """Seconds of EM until the best optimum, plain and accelerated, beside hmmlearn and dynamax.
 
 All begin with the same parameters and go up the same likelihood, without any prior, in 64 bits and
-on one thread. The first step is an E-step, each further one an M-step and an E-step: what a library
-does before and between them (checks, whether it has converged) is not counted, nor compiling.
+on one thread. A step is an M-step and an E-step, the first one from the expected counts under these
+parameters: what a library does before and between (checks, whether it has converged) is not
+counted, nor compiling.
 """
 
 import gc
@@ -69,7 +70,7 @@ class Steps(NamedTuple):
     Attributes
     ----------
     start : callable
-        ``start()``: back to where all begin, and the first E-step.
+        ``start()``: back to where all begin, the expected counts under the first parameters.
     step : callable
         ``step()``: M-step and E-step; returns the log-likelihood of the parameters in between.
     """
@@ -134,10 +135,11 @@ def _ours(problem, accelerate):
     estimator = EMHMM(len(problem.startprob), emission=problem.emission, init=start)
     algorithm, rng = EM(accelerate), np.random.default_rng(0)
     model = estimator._model(estimator._read(problem.X, None))
-    kept = [None]
+    first = algorithm.start(model, rng)
+    kept = [first]
 
     def begin():
-        kept[0] = algorithm.start(model, rng)
+        kept[0] = first
 
     def step():
         kept[0], value = algorithm.sweep(kept[0], model, rng)
@@ -176,11 +178,13 @@ def _hmmlearn(problem, implementation):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(table, lengths)
-    kept = [None]
+    put()
+    first, _ = model._do_estep(table, lengths)
+    kept = [first]
 
     def begin():
         put()
-        kept[0], _ = model._do_estep(table, lengths)
+        kept[0] = first
 
     def step():
         model._do_mstep(kept[0])
@@ -248,12 +252,11 @@ def _dynamax(problem):
             parameters = parameters._replace(emissions=emissions)
         return parameters, *infer(parameters)
 
-    infer = jax.jit(infer)
-    kept = [None, None]
+    statistics, _ = jax.jit(infer)(first)
+    kept = [first, statistics]
 
     def begin():
-        kept[:] = first, infer(first)[0]
-        jax.block_until_ready(kept[1])
+        kept[:] = first, statistics
 
     def step():
         *kept[:], value = jax.block_until_ready(improve(*kept))
