@@ -5,17 +5,14 @@ import numpy as np
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_alignment import AlignmentFields, BaseAlignmentHMM, PairFields
 from sklearn_cvb.estimators.parameters import (
-    AcceleratedFields,
     BoundedSweepFields,
     LeaveOneOutSweepFields,
     PseudoCount,
     SamplerFields,
     SweepFields,
-    expectation_maximisation,
     gibbs_sampler,
-    variational_bayes,
 )
-from sklearn_cvb.learning.algorithms import CVB
+from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.validation import check_concentrations
 
@@ -24,7 +21,7 @@ class AlignmentHMM(Annexes, BaseAlignmentHMM):
     """What `BaseAlignmentHMM` does, and what hangs above the line."""
 
 
-class EMAlignmentHMM(AlignmentFields, AcceleratedFields, SweepFields, PairFields, AlignmentHMM):
+class EMAlignmentHMM(AlignmentFields, SweepFields, PairFields, AlignmentHMM):
     """Word alignment by a hidden Markov model learned by expectation-maximisation.
 
     Not for the best links: `CVBAlignmentHMM` finds more, as no prior keeps rare words here from
@@ -68,7 +65,7 @@ class EMAlignmentHMM(AlignmentFields, AcceleratedFields, SweepFields, PairFields
     beta: PseudoCount = 0.0
     max_iter = 10
 
-    _algorithm = expectation_maximisation
+    _algorithm = EM
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -76,9 +73,7 @@ class EMAlignmentHMM(AlignmentFields, AcceleratedFields, SweepFields, PairFields
             check_concentrations(name, np.array(getattr(self, name)), or_zero=True)
 
 
-class VBAlignmentHMM(
-    AlignmentFields, AcceleratedFields, BoundedSweepFields, PairFields, AlignmentHMM
-):
+class VBAlignmentHMM(AlignmentFields, BoundedSweepFields, PairFields, AlignmentHMM):
     """Word alignment by a hidden Markov model learned by variational Bayes.
 
     Not for the best links: with the usual small `beta` rare words win far too many, and it mostly
@@ -115,7 +110,7 @@ class VBAlignmentHMM(
 
     max_iter = 100
 
-    _algorithm = variational_bayes
+    _algorithm = VB
 
 
 class CVBAlignmentHMM(AlignmentFields, LeaveOneOutSweepFields, PairFields, AlignmentHMM):

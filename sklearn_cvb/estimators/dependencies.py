@@ -14,7 +14,6 @@ from sklearn_cvb.estimators.parameters import (
     LeaveOneOutSweepFields,
     PseudoCount,
     SamplerFields,
-    SweepFields,
     expectation_maximisation,
     gibbs_sampler,
     variational_bayes,
@@ -32,7 +31,7 @@ class DMV(Annexes, BaseDMV):
     """What `BaseDMV` does, and what hangs above the line."""
 
 
-class EMDMV(DependencyFields, AcceleratedFields, SweepFields, TaggedSentenceFields, DMV):
+class EMDMV(DependencyFields, AcceleratedFields, TaggedSentenceFields, DMV):
     """Dependencies of raw tags, by a model with valence and expectation-maximisation.
 
     Not for fine tags: with many of them `VBDMV` and `CVBDMV` find more heads. No model here

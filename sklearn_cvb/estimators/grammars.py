@@ -15,7 +15,6 @@ from sklearn_cvb.estimators.parameters import (
     BoundedSweepFields,
     LeaveOneOutSweepFields,
     SamplerFields,
-    SweepFields,
     expectation_maximisation,
     gibbs_sampler,
     variational_bayes,
@@ -42,7 +41,6 @@ class EMPCFG(
     StepwiseUpdateFields,
     GrammarInBatches,
     AcceleratedFields,
-    SweepFields,
     SentenceFields,
     PCFG,
 ):

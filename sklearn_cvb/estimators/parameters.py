@@ -362,15 +362,15 @@ class RunFields(Parameters):
     verbose: Annotated[int, "verbose"] = 0
 
 
-class AcceleratedFields(Parameters):
-    """Whether EM and VB are accelerated.
+class AcceleratedFields(SweepFields):
+    """The same of EM and VB, which may be accelerated.
 
     Parameters
     ----------
     accelerate : bool
-        Whether sweeps after the twentieth begin where the last two were heading (SQUAREM), which takes
-        a half to a quarter of the sweeps to the same optimum; those that come out lower are thrown
-        away. Sweeps are plain in any case with ``tol=0``, from an `init` of arrays or a fitted
+        Whether sweeps after the twentieth begin where the last two were heading (SQUAREM), which
+        takes a half to a third of the sweeps to the same optimum; those that come out lower are
+        thrown away. Sweeps are plain in any case with ``tol=0``, from an `init` of arrays or a fitted
         model, and where `alpha` or `beta` is learned.
     """
 

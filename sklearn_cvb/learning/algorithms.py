@@ -17,7 +17,7 @@ from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.model import Fit, Learnable, ModelT, Resumable, State
-from sklearn_cvb.learning.squarem import Accelerable, accelerated_sweep
+from sklearn_cvb.learning.squarem import accelerated_sweep
 
 
 class Algorithm(Generic[ModelT]):
@@ -96,7 +96,7 @@ def next_hyper(
     return model.learn_hyper(state.hyper, state, step, absence)
 
 
-class BatchAlgorithm(Algorithm[Accelerable]):
+class BatchAlgorithm(Algorithm[Learnable]):
     """M-step, then E-step: EM and VB differ in the weights, and in what the objective subtracts.
 
     Parameters
@@ -105,7 +105,7 @@ class BatchAlgorithm(Algorithm[Accelerable]):
         Whether sweeps are accelerated (see `squarem`) where no concentrations are learned.
     """
 
-    requires = Accelerable
+    requires = Learnable
     never_falls = True
     keeps_work = False
     # Added to counts before their logs are taken: VB's weights differ little below it.
@@ -114,16 +114,16 @@ class BatchAlgorithm(Algorithm[Accelerable]):
     def __init__(self, accelerate: bool = False) -> None:
         self.accelerate = accelerate
 
-    def m_step(self, model: Accelerable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+    def m_step(self, model: Learnable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """Weights given counts, and what they cost (nats)."""
         raise NotImplementedError
 
-    def start(self, model: Accelerable, rng: np.random.Generator, seed: Any = None) -> State:
+    def start(self, model: Learnable, rng: np.random.Generator, seed: Any = None) -> State:
         """First counts: of one E-step under first weights, or whatever the start gives."""
         return first_state(model, rng, seed, keep=False)._replace(shares=None)
 
     def sweep(
-        self, state: State, model: Accelerable, rng: np.random.Generator
+        self, state: State, model: Learnable, rng: np.random.Generator
     ) -> tuple[State, float]:
         """The value is the objective of the weights just used."""
         plain = partial(self._plain_sweep, model)
@@ -131,7 +131,7 @@ class BatchAlgorithm(Algorithm[Accelerable]):
             return plain(state)
         return accelerated_sweep(state, plain, self.offset, model.statistics)
 
-    def _plain_sweep(self, model: Accelerable, state: State) -> tuple[State, float]:
+    def _plain_sweep(self, model: Learnable, state: State) -> tuple[State, float]:
         """M-step and E-step from the counts of the state."""
         hyper = next_hyper(model, state, dirichlet.damped_fixed_point, None)
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
@@ -141,7 +141,7 @@ class BatchAlgorithm(Algorithm[Accelerable]):
         n_sweeps = state.n_sweeps + 1
         return State(counts, prior, hyper, weights, None, unexplained, n_sweeps, work), float(value)
 
-    def adapt_state(self, state: State, model: Accelerable) -> State | None:
+    def adapt_state(self, state: State, model: Learnable) -> State | None:
         """Under another prior no value so far is one to keep up with."""
         after = model.adapt_state(state)
         if after is None or are_same(after.prior, state.prior):
@@ -155,7 +155,7 @@ class EM(BatchAlgorithm):
     optional: tuple[str, ...] = ("average", "leave_out", "absence")
     title_of_history = "log-likelihood + log prior (nats)"
 
-    def m_step(self, model: Accelerable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+    def m_step(self, model: Learnable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """The mode, and minus its log prior density."""
         return model.maximise(counts, prior, before)
 
@@ -169,7 +169,7 @@ class VB(BatchAlgorithm):
     title_of_history = "lower bound (nats)"
     name_of_objective = "lower_bound_"
 
-    def m_step(self, model: Accelerable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+    def m_step(self, model: Learnable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """exp E[log parameters], and the divergence of their posterior from the prior."""
         return model.average(counts, prior, before)
 

@@ -16,7 +16,7 @@ up. Where nothing is to come none doubles. So such counts are looked for, too.
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -40,6 +40,13 @@ _HIGHER, _ROUNDING = 1e-3, 1e-9
 Copy = Iterator[tuple[State, float]]
 
 
+class TokenCounter(Resumable, Protocol):
+    """Required of a model here, beside all that sweeps are made of."""
+
+    def counts_of_tokens(self, counts: Any) -> Any:
+        """Of counts those that say what tokens do."""
+
+
 class StoppingRule(NamedTuple):
     """Tolerance and model by which a restart has converged.
 
@@ -47,8 +54,8 @@ class StoppingRule(NamedTuple):
     ----------
     tol : float
         The largest share of the tokens that may move (0: never converged).
-    model : Resumable
-        Says how many tokens there are.
+    model : TokenCounter
+        Says how many tokens there are, and which counts tell of them.
     n_warm_up : int
         Sweeps in which something still waits to be learned: none of them is looked at.
     disturbed_copy : callable
@@ -60,7 +67,7 @@ class StoppingRule(NamedTuple):
     """
 
     tol: float
-    model: Resumable
+    model: TokenCounter
     n_warm_up: int = 0
     disturbed_copy: Callable[[State], Copy | None] = lambda state: None
     never_falls: bool = False
@@ -120,7 +127,7 @@ def _grows(before: Any, now: Any, n_sweeps: int, rule: StoppingRule) -> bool:
     growing = [0]
 
     def count(one: np.ndarray, other: np.ndarray) -> None:
-        growing.append(np.count_nonzero((one < _HIDDEN) & (other > factor * one)))
+        growing.append(int(np.count_nonzero((one < _HIDDEN) & (other > factor * one))))
 
     map_arrays(count, before, now)
     return _FOLLOWERS * sum(growing) >= rule.tol * rule.model.n_observed

@@ -167,9 +167,6 @@ class Resumable(Protocol):
     def n_observed(self) -> int:
         """Observed tokens, which changes, histories and scores are divided by."""
 
-    def counts_of_tokens(self, counts: Any) -> Any:
-        """Of counts those that say what tokens do: convergence compares them."""
-
     def hyper(self) -> Any:
         """Concentrations of the first sweep, with `log_density()` and `is_learned`."""
 
@@ -200,6 +197,9 @@ class Resumable(Protocol):
 
 class Learnable(Resumable, Protocol):
     """Required by EM, VB and CVB."""
+
+    # Fields of counts that hold sums of statistics, which may have any sign.
+    statistics: ClassVar[tuple[str, ...]]
 
     def seed(self, prior: Any, rng: np.random.Generator) -> Any:
         """What is drawn before a restart, for all parts of the data alike."""
@@ -324,7 +324,7 @@ class Model(Resumable):
         return map_arrays(lambda one: one * np.exp(np.abs(rng.normal(0.0, 0.5, one.shape))), counts)
 
     def counts_of_tokens(self, counts: Any) -> Any:
-        """All of them."""
+        """All of them (see `convergence`)."""
         return counts
 
     def copy_state(self, state: State) -> State | None:

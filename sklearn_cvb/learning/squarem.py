@@ -12,11 +12,11 @@ of VB overflows, and is believed.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.learning.model import Learnable, State, map_arrays
+from sklearn_cvb.learning.model import State, map_arrays
 
 # A restart begins with plain sweeps: the first go far by themselves, and decide where to.
 _PLAIN_SWEEPS = 20
@@ -27,14 +27,6 @@ _ROUNDING, _TINY = 1e-10, 1e-290
 _FARTHEST = np.log(100.0)
 
 Sweep = Callable[[State], tuple[State, float]]
-
-
-class Accelerable(Learnable, Protocol):
-    """Required by EM and VB, beside all that is to be learned."""
-
-    @property
-    def statistics(self) -> tuple[str, ...]:
-        """Fields of counts that hold sums of statistics, which may have any sign."""
 
 
 class Extrapolation(NamedTuple):

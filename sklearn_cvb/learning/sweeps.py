@@ -127,7 +127,7 @@ def run_all(
             return [_finished(job, fit) for fit in interrupted.fits], True
 
 
-def _stopping_rule(job: FitJob[ModelT], earlier: Fit | None) -> StoppingRule:
+def _stopping_rule(job: FitJob[Any], earlier: Fit | None) -> StoppingRule:
     """When to stop; of a restart that goes on, sweeps of earlier fits are not counted."""
     algorithm, model = job.algorithm, job.model
     if not algorithm.stops:
