@@ -449,6 +449,44 @@ def test_states_that_share_a_role_are_joined(kind):
         assert kind(10, n_init=2, **settings).fit(leaving(seed)).n_effective_components_ > 4
 
 
+def sharing(seed, length=100):
+    """Sequences of three states that stay; each shows all ten symbols, four of them most."""
+    rng = np.random.default_rng(seed)
+    place = np.arange(10) - 3 * np.arange(3)[:, None]
+    shown = np.where((place >= 0) & (place <= 3), 5.0, 1.0)
+    shown = (shown / shown.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    X, state = np.empty((30, length), int), rng.integers(3, size=30)
+    for t in range(length):
+        X[:, t] = (shown[state] < rng.random((30, 1))).sum(axis=1).clip(0, 9)
+        state = np.where(rng.random(30) < 0.95, state, (state + rng.integers(1, 3, size=30)) % 3)
+    return X.tolist()
+
+
+def check_sharing(seed, n_states, length=100):
+    """How many states CVB finds; others are empty, and nothing leads to them."""
+    model = CVBHMM(n_states, transitions=Transitions(prior="hdp"), random_state=seed)
+    model.fit(sharing(seed, length))
+    is_held = model.state_weights_ > 0
+    assert is_held.sum() == model.n_effective_components_
+    assert (model.transmat_[:, ~is_held] == 0).all()
+    assert (model.counts_.emission[:, ~is_held] == 0).all()
+    np.testing.assert_allclose(model.transmat_.sum(axis=1), 1.0, rtol=1e-12)
+    # They decide at their start, and one is swept.
+    assert len(model.restart_objectives_) == 1
+    return model.n_effective_components_
+
+
+def test_states_that_share_all_symbols_are_as_many_as_there_are():
+    assert check_sharing(0, 4, length=60) == 3
+
+
+@pytest.mark.long
+def test_their_number_is_found_in_nine_of_ten_draws():
+    found = [check_sharing(seed, 10) for seed in range(10)]
+    assert found.count(3) >= 9
+    assert max(found) <= 4
+
+
 @pytest.mark.long
 def test_joining_raises_the_bound():
     """Three starts of VB alone end lower than one that joins states."""
