@@ -45,11 +45,20 @@ def leaving(n_states):
     return sum(np.roll(np.eye(n_states), step, axis=1) for step in (1, 2)) / 2
 
 
+def preferring():
+    """Each of three states shows all of ten symbols, four of them five times as often."""
+    weights = np.ones((3, 10))
+    for state, row in enumerate(weights):
+        row[3 * state : 3 * state + 4] = 5.0
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
 MOVES = {
     "staying": staying(4, 0.9),
     "leaving": leaving(4),
     "five leaving": leaving(5),
     "three staying": staying(3, 0.95),
+    "three sharing": staying(3, 0.95),
 }
 CYCLE = np.array([0, 1, 2, 3, 4, 5, 4, 3, 2, 1])
 TRUE = {"cycle": 10} | {kind: len(moves) for kind, moves in MOVES.items()}
@@ -68,16 +77,19 @@ RUNS = [
 
 
 def chain(name, seed):
-    """Ten sequences of a chain: 80 symbols of the cycle, 200 of the others."""
+    """Ten sequences of a chain: 80 symbols of the cycle, 200 of others; of "sharing" 30 of 100."""
     rng = np.random.default_rng(seed)
     if name == "cycle":
         return [np.tile(CYCLE, 9)[k : k + 80].tolist() for k in rng.integers(10, size=10)]
     n = TRUE[name]
-    moves, shown = MOVES[name].cumsum(axis=1), shown_by(n).cumsum(axis=1)
-    X, state = np.empty((10, 200), int), rng.integers(n, size=10)
-    for t in range(200):
-        X[:, t] = (shown[state] < rng.random((10, 1))).sum(axis=1).clip(0, 2 * n - 1)
-        state = (moves[state] < rng.random((10, 1))).sum(axis=1).clip(0, n - 1)
+    is_sharing = name == "three sharing"
+    moves, shown = MOVES[name].cumsum(axis=1), preferring() if is_sharing else shown_by(n)
+    n_sequences, length = (30, 100) if is_sharing else (10, 200)
+    X, state = np.empty((n_sequences, length), int), rng.integers(n, size=n_sequences)
+    for t in range(length):
+        of_symbols, of_states = rng.random((2, n_sequences, 1))
+        X[:, t] = (shown.cumsum(axis=1)[state] < of_symbols).sum(axis=1).clip(0, shown.shape[1] - 1)
+        state = (moves[state] < of_states).sum(axis=1).clip(0, n - 1)
     return X.tolist()
 
 

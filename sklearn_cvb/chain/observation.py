@@ -18,6 +18,7 @@ from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.paths.transitions import check_transitions
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.predictions.prediction import ChainExtras, WeightedSequences
+from sklearn_cvb.chain.starts.state_merging import StateMerging
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.reading.corpus import Corpus
@@ -71,6 +72,24 @@ class Observation(FamilyObservation):
         if reading.problem.any_ambiguous or reading.problem.cells.n_states == 1:
             return self.options.fixed_start
         return "no token has a choice of states"
+
+    @abstractmethod
+    def joins_states(self, reading: Reading) -> bool:
+        """Whether a fit begins with states that are joined pair by pair."""
+
+    @property
+    def state_merging(self) -> StateMerging:
+        """How it does: restarts of CVB are chosen there, by a bound on the evidence."""
+        collapses = self.options.is_collapsed
+        return StateMerging(self.options.n_restarts if collapses else 1, collapses)
+
+    def n_restarts(self, reading: Reading) -> int:
+        """How many are swept: one, where the best of joined starts was chosen."""
+        return (
+            1
+            if self.options.is_collapsed and self.joins_states(reading)
+            else self.options.n_restarts
+        )
 
     def with_common_columns(self, X: Any) -> Any:
         """Sequences that several models are fitted to, some each, with the columns of all."""

@@ -53,6 +53,7 @@ class ChainOptions(NamedTuple):
     words: KnownWords
     transitions: Any = None  # Transitions
     hdp: HDP | None = None  # the prior of weights that rows of transitions share
+    chooses_states: bool = False  # whether their number is to be found, from no given start
     alpha: Any = None
     beta: Any = None
     is_beta_given: bool = False  # whether it is other than a class has it
@@ -113,6 +114,7 @@ def options_to_fit(name: str, kind: EstimatorKind, given: Mapping[str, Any]) -> 
     return read._replace(
         transitions=transitions,
         hdp=hdp,
+        chooses_states=hdp is not None and init is None,
         alpha=given["alpha"],
         beta=given["beta"],
         alpha_prior=gamma_prior_of(given["alpha"]),

@@ -351,7 +351,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return self._observation().training_input(learned, self._checked_input(X, learned=learned))
 
     def _n_restarts(self, reading: Reading) -> int:
-        return self._observation_of(reading).options.n_restarts
+        return self._observation_of(reading).n_restarts(reading)
 
     @property
     def _n_features_out(self) -> int:

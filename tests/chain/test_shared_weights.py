@@ -12,8 +12,12 @@ from scipy.stats import gamma as gamma_distribution
 
 from sklearn_cvb import CVBHMM, HDP, VBHMM, GibbsHMM, Samples, Symbols, Transitions
 from sklearn_cvb.chain.parameters.rows import ChainConcentrations, HMMCounts, Presence
-from sklearn_cvb.chain.parameters.shared_weights import draw_shared_weights, learn_shared_weights
-from sklearn_cvb.chain.starts.state_merging import joined_counts, likely_pairs
+from sklearn_cvb.chain.parameters.shared_weights import (
+    draw_shared_weights,
+    learn_shared_weights,
+    without_empty_states,
+)
+from sklearn_cvb.chain.starts.state_merging import StateMerging, joined_counts, likely_pairs
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -161,6 +165,30 @@ def test_drawn_pooled_weights_follow_their_posterior():
         spread = np.sqrt(shares @ (grid - mean) ** 2 / shares.sum())
         assert draws[:, state].mean() == pytest.approx(mean, abs=0.01)
         assert draws[:, state].std() == pytest.approx(spread, abs=0.01)
+
+
+def test_states_that_a_start_has_emptied_stay_out():
+    """Their weight is none, and others share all: by tables alone, each with its part of gamma."""
+    counts, before = whole_counts(4, 12, seed=2), concentrations(4, 1.7, 0.9, 2.5)
+    for table in (counts.start, counts.transition, counts.transition.T):
+        table[1] = 0.0
+    for of_vb in (dirichlet.damped_fixed_point, None):
+        assert without_empty_states(before, counts, of_vb) is before
+    first = without_empty_states(before, counts, dirichlet.fixed_point)
+    shared = np.array([1.0, 0.0, 3.0, 4.0]) / 8
+    np.testing.assert_allclose(first.state_weights, shared)
+    assert without_empty_states(first, counts, dirichlet.fixed_point) is first
+    kept, nobody = [0, 2, 3], counts._replace(start=np.zeros(4), transition=np.zeros((4, 4)))
+    assert without_empty_states(before, nobody, dirichlet.fixed_point) is before
+    moves = counts.transition[np.ix_(kept, kept)]
+    tables = expected_tables(moves, 1.7, shared[kept], 2.5).sum(axis=0)
+    tables += expected_tables(counts.start[None, kept], 1.7, shared[kept], 0.0)[0]
+    with np.errstate(all="raise"):
+        found = step(first._replace(learn_gamma=True), counts)
+    assert found.state_weights[1] == 0.0
+    weights = np.array(found.state_weights)[kept]
+    np.testing.assert_allclose(weights, (tables + 0.225) / (tables + 0.225).sum(), rtol=1e-10)
+    assert 0.1 < found.gamma < 10.0
 
 
 def log_evidence_of(counts, alpha, start_alpha, shared, sticky):
@@ -422,6 +450,44 @@ def test_states_that_share_a_role_are_joined(kind):
         assert kind(10, n_init=2, **settings).fit(leaving(seed)).n_effective_components_ > 4
 
 
+def sharing(seed, length=100):
+    """Sequences of three states that stay; each shows all ten symbols, four of them most."""
+    rng = np.random.default_rng(seed)
+    place = np.arange(10) - 3 * np.arange(3)[:, None]
+    shown = np.where((place >= 0) & (place <= 3), 5.0, 1.0)
+    shown = (shown / shown.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    X, state = np.empty((30, length), int), rng.integers(3, size=30)
+    for t in range(length):
+        X[:, t] = (shown[state] < rng.random((30, 1))).sum(axis=1).clip(0, 9)
+        state = np.where(rng.random(30) < 0.95, state, (state + rng.integers(1, 3, size=30)) % 3)
+    return X.tolist()
+
+
+def check_sharing(seed, n_states, length=100):
+    """How many states CVB finds; others are empty, and nothing leads to them."""
+    model = CVBHMM(n_states, transitions=Transitions(prior="hdp"), random_state=seed)
+    model.fit(sharing(seed, length))
+    is_held = model.state_weights_ > 0
+    assert is_held.sum() == model.n_effective_components_
+    assert (model.transmat_[:, ~is_held] == 0).all()
+    assert (model.counts_.emission[:, ~is_held] == 0).all()
+    np.testing.assert_allclose(model.transmat_.sum(axis=1), 1.0, rtol=1e-12)
+    # They decide at their start, and one is swept.
+    assert len(model.restart_objectives_) == 1
+    return model.n_effective_components_
+
+
+def test_states_that_share_all_symbols_are_as_many_as_there_are():
+    assert check_sharing(0, 4, length=60) == 3
+
+
+@pytest.mark.long
+def test_their_number_is_found_in_nine_of_ten_draws():
+    found = [check_sharing(seed, 10) for seed in range(10)]
+    assert found.count(3) >= 9
+    assert max(found) <= 4
+
+
 @pytest.mark.long
 def test_joining_raises_the_bound():
     """Three starts of VB alone end lower than one that joins states."""
@@ -476,10 +542,7 @@ def test_states_of_numbers_are_joined_too(kind):
     settings = {"transitions": Transitions(prior="hdp"), "emission": "gaussian", "max_iter": 100}
     model = kind(10, random_state=0, **settings).fit(X)
     apart = kind(10, init="kmeans", random_state=0, **settings).fit(X)
-    # CVB splits wide states again: a mixture of predictive densities leaves out better.
-    n_found = model.n_effective_components_
-    assert n_found == (5 if kind is CVBHMM else 3)
-    assert n_found < apart.n_effective_components_
+    assert model.n_effective_components_ == 3 < apart.n_effective_components_
     if kind is VBHMM:
         assert model.lower_bound_ > apart.lower_bound_ + 10.0
 
@@ -488,13 +551,16 @@ def test_states_are_joined_where_they_have_tokens_enough():
     """As many as there are symbols for each state; and not of known states, or other priors."""
     X, prior = [list("abcabcab")] * 6, Transitions(prior="hdp")
 
-    def start_of(n_states, X, y=None, **settings):
-        model = VBHMM(n_states, **{"transitions": prior} | settings)
+    def start_of(n_states, X, y=None, kind=VBHMM, **settings):
+        model = kind(n_states, **{"transitions": prior} | settings)
         read = model._read(X, y)
         return model._model(read).settings.init
 
     # Three symbols and the unknown one, 48 tokens.
-    assert [start_of(n, X) for n in (12, 13)] == ["merged", "parameter"]
+    assert [start_of(n, X) for n in (12, 13)] == [StateMerging(), "parameter"]
+    assert start_of(12, X, kind=CVBHMM) == StateMerging(3, True)
+    assert start_of(12, X, kind=CVBHMM, n_init=5) == StateMerging(5, True)
+    assert start_of(12, X, kind=GibbsHMM, n_init=5) == StateMerging()
     assert start_of(3, X, transitions="full") == "parameter"
     assert start_of(3, X, [[0] * 8] * 6, supervision="y") == "token"
     assert start_of(3, X, init="word") == "word"

@@ -45,7 +45,8 @@ from sklearn_cvb.chain.parameters.rows import (
 )
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.predictions.traces import ChainSamples, log_joint, trace_note
-from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
+from sklearn_cvb.chain.starts import state_merging
+from sklearn_cvb.chain.starts.state_merging import StateMerging, joined_counts
 from sklearn_cvb.emissions.emission import Family, Scores, family_and_parts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.gibbs import means_over_samples, sampled_labels
@@ -186,14 +187,14 @@ class NumberChain(Model):
         self, rng: np.random.Generator, ranges: list[tuple[int, int]]
     ) -> Iterator[np.ndarray]:
         """Posteriors (n_steps, K) to start from, under joined states or as `init` says."""
-        if not (isinstance(self.init, str) and self.init == MERGED):
+        if not isinstance(self.init, StateMerging):
             # What is drawn for all parts of the data says where to start.
             init = self.init if isinstance(rng, np.random.Generator) else rng
             yield from starting_posteriors(self.problem, init, rng, ranges)
             return
-        state = merged_state(replace(self, init=None), rng)
+        state = state_merging.merged_state(replace(self, init=None), rng, self.init.n_starts)
         weights, _ = self.average(state.counts, state.prior, None)
-        is_empty = ~holds_tokens(state.counts, self.cells)
+        is_empty = ~state_merging.holds_tokens(state.counts, self.cells)
         for posterior in posteriors_under(self.problem, weights, ranges):
             # States without steps emit as widely as their prior: no step is to begin there.
             posterior[:, is_empty] = 0.0
@@ -220,7 +221,7 @@ class NumberChain(Model):
             units = first_units(problem, posteriors, self.block_length)
             return InferenceResult(counts_of_units(units, problem), 0.0, shares=units), None
         if isinstance(seed, np.random.Generator):
-            is_merged = isinstance(self.init, str) and self.init == MERGED
+            is_merged = isinstance(self.init, StateMerging)
             first = self.init if is_merged else seed_for(AllSteps(problem), self.init, seed)
         if isinstance(first, NumberWeights):
             result = self.infer(first)

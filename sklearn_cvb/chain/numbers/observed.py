@@ -62,7 +62,6 @@ from sklearn_cvb.chain.predictions.prediction import (
     mean_and_log,
     state_transitions,
 )
-from sklearn_cvb.chain.starts.state_merging import MERGED
 from sklearn_cvb.chain.symbols.observed import update_unit_of
 from sklearn_cvb.emissions.emission import Family, Scores, point_from_user
 from sklearn_cvb.emissions.fixed import FixedFamily
@@ -317,14 +316,18 @@ class NumberObservation(Observation):
     def model(self, reading: Reading) -> NumberChain:
         """What is learned from a problem."""
         options, left_out, problem = self.options, update_unit_of(self.options), reading.problem
-        chooses = options.hdp is not None and problem.known is None
+        n_restarts = 1 if options.fixed_start else self.n_restarts(reading)
         return getattr(problem, "chain", NumberChain)(
             problem,
             with_tables(prior_settings(options, None), options, problem.cells, None),
-            MERGED if options.init is None and chooses else options.init,
+            self.state_merging if self.joins_states(reading) else options.init,
             None if left_out is None else left_out.block_length,
-            threads_for_each(1 if options.fixed_start else options.n_restarts, options.n_jobs),
+            threads_for_each(n_restarts, options.n_jobs),
         )
+
+    def joins_states(self, reading: Reading) -> bool:
+        """Where their number is chosen."""
+        return self.options.chooses_states and reading.problem.known is None
 
     # What a fit leaves
 

@@ -37,6 +37,10 @@ def learn_hyper(
     `presence` gives None where it is not known, and nothing is learned; without it the plain form
     of eq. 29 is taken.
     """
+    if concentrations.state_weights is not None:
+        from sklearn_cvb.chain.parameters.shared_weights import without_empty_states
+
+        concentrations = without_empty_states(concentrations, counts, step)
     if stays_fixed(concentrations.is_learned, n_sweeps):
         return concentrations
     present_shares = presence_of_counts(counts, cells) if presence is None else presence()

@@ -77,7 +77,7 @@ def _row_prior(concentrations: ChainConcentrations, rows: _Rows) -> _RowPrior:
         scale[n], per_alpha[n] = concentrations.start_alpha, 0.0
     # Row r has the weights of state r, or those of all.
     weighted = scale[:, None] * weights[np.arange(n_rows) % len(weights)]
-    cells, totals = weighted.copy(), scale.copy()
+    cells, totals = np.maximum(weighted, np.finfo(float).tiny), scale.copy()
     cells[np.arange(n_moves), np.arange(n_moves) % n] += concentrations.sticky
     totals[:n_moves] += concentrations.sticky + n_ends * alpha / n
     return _RowPrior(weighted, _Rows(cells, np.full_like(rows.ends, alpha / n), totals), per_alpha)
@@ -91,11 +91,28 @@ def _by_weights(tables: np.ndarray, concentrations: ChainConcentrations) -> np.n
 def _with_weights(
     concentrations: ChainConcentrations, shares: np.ndarray, **changed: Any
 ) -> ChainConcentrations:
-    """With weights in proportion to these, and other changes."""
-    weights = np.maximum(shares, 0.0)
-    weights = np.maximum(weights / weights.sum(axis=1, keepdims=True), _SMALLEST)
+    """With weights in proportion to these, and other changes; what has none gets none."""
+    least = np.where(concentrations.weights > 0, _SMALLEST, 0.0)
+    weights = np.maximum(shares, 0.0) * (least > 0)
+    weights = np.maximum(weights / weights.sum(axis=1, keepdims=True), least)
     weights /= weights.sum(axis=1, keepdims=True)
     return concentrations.with_weights(weights)._replace(**changed)
+
+
+def without_empty_states(
+    concentrations: ChainConcentrations, counts: HMMCounts, step: Callable[..., Any]
+) -> ChainConcentrations:
+    """CVB: no weight for states that a start has emptied.
+
+    Where each sequence is inferred from the counts of all others, the least share would grow.
+    """
+    before = concentrations.weights
+    has_tokens = (counts.start + counts.transition.sum(axis=0))[: before.shape[1]] > 0
+    is_new = (has_tokens < (before[0] > 0)).any() and has_tokens.any()
+    if step is not dirichlet.fixed_point or concentrations.is_pooled or not is_new:
+        return concentrations
+    weights = before * has_tokens
+    return concentrations.with_weights(weights / weights.sum())
 
 
 def learn_shared_weights(

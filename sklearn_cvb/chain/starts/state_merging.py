@@ -8,19 +8,17 @@ for nonparametric hidden Markov models", NeurIPS).
 """
 
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
 from sklearn_cvb.chain.parameters.rows import HMMCounts
-from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.paths.lattice import Cells, Problem
 from sklearn_cvb.learning.algorithms import VB
 from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import State
 
-# What the settings of a chain call this start.
-MERGED = "merged"
 # Sweeps from the first start, and after states were joined.
 _SWEEPS, _SWEEPS_BETWEEN = 100, 50
 # A bound that changes by less than this a token (nats) has settled.
@@ -33,23 +31,50 @@ _DIGITS = 9
 _TRIED, _FOLLOWED = 10, 3
 
 
-def merging_pays(n_tokens: int, n_states: int, n_emissions: int) -> bool:
+class StateMerging(NamedTuple):
+    """What the settings of a chain call this start.
+
+    Attributes
+    ----------
+    n_starts : int
+        The one whose joined states have the highest bound is taken.
+    empties : bool
+        Whether states without tokens get none at all. Under VB they stay empty by themselves; the
+        counts of CVB would let them grow again, and its score likes them.
+    """
+
+    n_starts: int = 1
+    empties: bool = False
+
+
+def merging_pays(problem: Problem) -> bool:
     """Whether states are joined: each has as many tokens as parameters of what it emits.
 
     Where it has fewer, as with the words of a text, the bound pays for the parameters of a state
-    more than for what the state explains, and hardly any are left.
+    more than for what the state explains, and hardly any are left. Known states stay as they are.
     """
-    return n_states * n_emissions <= n_tokens
+    n_cells = problem.cells.n_emitting * problem.cells.n_rows
+    return n_cells <= problem.n_explained and not problem.any_certain
 
 
-def merged_state(chain: Any, rng: np.random.Generator) -> State:
-    """VB's state from a chain's own start, once no pair of states is joined any more."""
+def merged_state(chain: Any, rng: np.random.Generator, n_starts: int) -> State:
+    """VB's state of the highest bound, of those from a chain's own starts."""
+    chains = (chain.for_restart(index) if index else chain for index in range(n_starts))
+    # The first of equal ones, however the parts of a corpus were summed.
+    return max(
+        (_join_states(one, rng) for one in chains),
+        key=lambda found: round(found[1] / chain.n_observed, _DIGITS),
+    )[0]
+
+
+def _join_states(chain: Any, rng: np.random.Generator) -> tuple[State, float]:
+    """State and bound from a chain's own start, once no pair of states is joined any more."""
     state, bound = _converge(VB().start(chain, rng), chain, rng, _SWEEPS)
     joined = _merge_one_pair(state, bound, chain, rng)
     while joined is not None:
         state, bound = joined
         joined = _merge_one_pair(state, bound, chain, rng)
-    return state
+    return state, bound
 
 
 def _converge(state: State, chain: Any, rng: np.random.Generator, most: int) -> tuple[State, float]:

@@ -25,8 +25,9 @@ from sklearn_cvb.chain.parameters.rows import (
 from sklearn_cvb.chain.paths.lattice import Cells, Problem
 from sklearn_cvb.chain.predictions.traces import ChainSamples, PathCounts, log_joint, trace_note
 from sklearn_cvb.chain.starts import starting_points as starting
+from sklearn_cvb.chain.starts import state_merging
 from sklearn_cvb.chain.starts.starting_points import StartingPoint
-from sklearn_cvb.chain.starts.state_merging import MERGED, gains_of_rows, merged_state
+from sklearn_cvb.chain.starts.state_merging import StateMerging, gains_of_rows
 from sklearn_cvb.chain.symbols import leave_out, sampling
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of, expectation
 from sklearn_cvb.chain.symbols.leave_out import SymbolUnits, UpdateUnit, sweep
@@ -163,8 +164,8 @@ class SymbolChain(Model):
         if callable(seed):
             return seed
         init, settings = self.settings.init, self.settings
-        if isinstance(init, str) and init == MERGED:
-            return partial(merged_start, self, seed)
+        if isinstance(init, StateMerging):
+            return partial(merged_start, self, init, seed)
         return partial(
             starting.starting_point, init, self.problem, prior, settings.vocabulary, seed
         )
@@ -350,11 +351,15 @@ class SymbolChain(Model):
         return state
 
 
-def merged_start(chain: SymbolChain, rng: np.random.Generator) -> StartingPoint:
+def merged_start(chain: SymbolChain, init: StateMerging, rng: np.random.Generator) -> StartingPoint:
     """Weights of the states that are left of those of random weights."""
     plain = replace(chain, settings=chain.settings._replace(init="parameter"))
-    state = merged_state(plain, rng)
-    return StartingPoint(None, posterior_mean(state.counts, state.prior, chain.cells))
+    state = state_merging.merged_state(plain, rng, init.n_starts)
+    weights = posterior_mean(state.counts, state.prior, chain.cells)
+    if init.empties:
+        is_empty = np.flatnonzero(~state_merging.holds_tokens(state.counts, chain.cells))
+        weights.start[is_empty] = weights.transition[:, is_empty] = 0.0
+    return StartingPoint(None, weights)
 
 
 class TokenChain(SymbolChain):

@@ -27,7 +27,7 @@ from sklearn_cvb.chain.paths.lattice import (
 from sklearn_cvb.chain.paths.transitions import cells_under
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.starts.starting_points import SEGMENTS
-from sklearn_cvb.chain.starts.state_merging import MERGED, merging_pays
+from sklearn_cvb.chain.starts.state_merging import StateMerging, merging_pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, UpdateUnit
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
@@ -142,7 +142,7 @@ class SymbolObservation(Observation):
             is_equal = getattr(words, "is_clean", False) and options.beta_prior is not None
             weight = 0.0 if is_equal else options.dictionary.weight
         unit = update_unit_of(options, *reading.problem.longest)
-        n_restarts = 1 if options.fixed_start else options.n_restarts
+        n_restarts = 1 if options.fixed_start else self.n_restarts(reading)
         temperatures = None if options.samples is None else options.samples.temperatures
         init = self.usual_start(reading) if options.init is None else options.init
         if options.init is None and init == "parameter" and unit and unit.update == "token":
@@ -166,14 +166,16 @@ class SymbolObservation(Observation):
             n_threads=threads_for_each(n_restarts, options.n_jobs),
         )
 
-    def usual_start(self, reading: Reading) -> str:
+    def joins_states(self, reading: Reading) -> bool:
+        """Where their number is chosen, and it pays."""
+        return self.options.chooses_states and merging_pays(reading.problem)
+
+    def usual_start(self, reading: Reading) -> str | StateMerging:
         """Where to start if `init` does not say; token updates take "word" for "parameter"."""
         words, problem, options = reading.words, reading.problem, self.options
         cells = problem.cells
-        chooses = options.hdp is not None and not problem.any_certain
-        # States may be joined before a fit that chooses their number, where it pays.
-        if chooses and merging_pays(problem.n_explained, cells.n_emitting, cells.n_rows):
-            return MERGED
+        if self.joins_states(reading):
+            return self.state_merging
         if getattr(words, "is_clean", False) and cells.chain.topology is None:
             assert options.kind.usual_starts is not None, "of taggers"
             return options.kind.usual_starts[words.has_labels]

@@ -15,7 +15,7 @@ from sklearn_cvb.chain.parameters import rows as parameters
 from sklearn_cvb.chain.paths.lattice import Cells, Problem, refuse_without_paths
 from sklearn_cvb.chain.starts import starting_points as starting
 from sklearn_cvb.chain.starts.starting_points import StartingPoint
-from sklearn_cvb.chain.starts.state_merging import MERGED
+from sklearn_cvb.chain.starts.state_merging import StateMerging
 from sklearn_cvb.chain.symbols.model import SymbolChain, VBWeights, merged_start
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
@@ -154,8 +154,8 @@ class ShardedChain(ShardedModel, SymbolChain):
     def seed(self, prior: parameters.ChainPrior, rng: np.random.Generator) -> SharedStart:
         """The start that is drawn for all shards."""
         init, cells, weights = self.settings.init, self.cells, None
-        if isinstance(init, str) and init == MERGED:
-            weights = merged_start(self, rng).weights
+        if isinstance(init, StateMerging):
+            weights = merged_start(self, init, rng).weights
         elif hasattr(init, "predict_proba"):
             vocabulary = self.settings.vocabulary
             weights = starting.model_start(self.problem, init, prior, vocabulary).weights
