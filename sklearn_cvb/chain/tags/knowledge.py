@@ -97,7 +97,7 @@ class LegalStates(NamedTuple):
         shares = []
         for word in words:
             entry = self.tag_dictionary.get(word)
-            if is_weighted(entry):
+            if isinstance(entry, Mapping):
                 tags = sorted(entry, key=self.states.__getitem__)
                 weights = np.array([entry[tag] for tag in tags], dtype=np.float64)
                 shares.append(np.maximum(weights / weights.sum(), _SMALLEST_SHARE))
