@@ -370,8 +370,8 @@ class AcceleratedFields(SweepFields):
     accelerate : bool
         Whether sweeps after the twentieth begin where the last two were heading (SQUAREM), which
         takes a half to a third of the sweeps to the same optimum; those that come out lower are
-        thrown away. Sweeps are plain in any case with ``tol=0``, from an `init` of arrays or a fitted
-        model, and where `alpha` or `beta` is learned.
+        thrown away. Sweeps are plain in any case with ``tol=0``, from an `init` of arrays or a
+        fitted model, and where `alpha` or `beta` is learned.
     """
 
     accelerate: Flag = True
