@@ -161,7 +161,8 @@ class HDP(Setting):
     the largest number of states, and `alpha` a row's total concentration. With the default `init`
     a fit begins with sweeps of VB between which pairs of states are joined while the bound rises
     (after Hughes, Stephenson and Sudderth 2015), unless there are fewer tokens than states times
-    symbols, as in texts.
+    symbols, as in texts. CVB begins once, from the best of `n_init` such starts by the bound, and
+    states that are empty there stay so: their weights are 0.
 
     Parameters
     ----------

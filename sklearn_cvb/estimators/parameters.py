@@ -296,6 +296,8 @@ class LeaveOneOutSweepFields(SweepFields):
     ----------
     objective_ : float
         `loo_score_`.
+    restart_objectives_ : ndarray of shape (n_init,)
+        Objective of every restart; of one where the best start was chosen before (`HDP`).
     history_ : ndarray of shape (n_iter_,)
         Leave-one-out score of every sweep while counts move (nats per token): it may fall.
     """

@@ -477,6 +477,7 @@ def check_sharing(seed, n_states, length=100):
     return model.n_effective_components_
 
 
+@pytest.mark.long(usual=True)
 def test_states_that_share_all_symbols_are_as_many_as_there_are():
     assert check_sharing(0, 4, length=60) == 3
 
