@@ -16,7 +16,7 @@ up. Where nothing is to come none doubles. So such counts are looked for, too.
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -40,6 +40,17 @@ _HIGHER, _ROUNDING = 1e-3, 1e-9
 Copy = Iterator[tuple[State, float]]
 
 
+class Comparable(Resumable, Protocol):
+    """Required where a fit is to end by itself."""
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Fields of counts that hold sums of statistics, which may have any sign."""
+
+    def counts_of_tokens(self, counts: Any) -> Any:
+        """Of counts those that say what tokens do: they are compared."""
+
+
 class StoppingRule(NamedTuple):
     """Tolerance and model by which a restart has converged.
 
@@ -47,7 +58,7 @@ class StoppingRule(NamedTuple):
     ----------
     tol : float
         The largest share of the tokens that may move (0: never converged).
-    model : Resumable
+    model : Comparable
         Says how many tokens there are.
     n_warm_up : int
         Sweeps in which something still waits to be learned: none of them is looked at.
@@ -60,7 +71,7 @@ class StoppingRule(NamedTuple):
     """
 
     tol: float
-    model: Resumable
+    model: Comparable
     n_warm_up: int = 0
     disturbed_copy: Callable[[State], Copy | None] = lambda state: None
     never_falls: bool = False
@@ -113,14 +124,14 @@ def share_moved(before: Any, now: Any, n_observed: float) -> float:
 def _grows(before: Any, now: Any, n_sweeps: int, rule: StoppingRule) -> bool:
     """Whether counts of nearly nothing grow that a share of the tokens may follow."""
     factor = min(_GROWN, _GROWN_A_SWEEP ** (n_sweeps / 2))
-    statistics: tuple[str, ...] = getattr(rule.model, "statistics", ())
+    statistics = rule.model.statistics
     if statistics:
         # These may have any sign, and be nothing but rounding.
         before, now = (one._replace(**dict.fromkeys(statistics, ())) for one in (before, now))
     growing = [0]
 
     def count(one: np.ndarray, other: np.ndarray) -> None:
-        growing.append(np.count_nonzero((one < _HIDDEN) & (other > factor * one)))
+        growing.append(int(np.count_nonzero((one < _HIDDEN) & (other > factor * one))))
 
     map_arrays(count, before, now)
     return _FOLLOWERS * sum(growing) >= rule.tol * rule.model.n_observed

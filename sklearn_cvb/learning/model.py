@@ -167,9 +167,6 @@ class Resumable(Protocol):
     def n_observed(self) -> int:
         """Observed tokens, which changes, histories and scores are divided by."""
 
-    def counts_of_tokens(self, counts: Any) -> Any:
-        """Of counts those that say what tokens do: convergence compares them."""
-
     def hyper(self) -> Any:
         """Concentrations of the first sweep, with `log_density()` and `is_learned`."""
 
