@@ -136,7 +136,9 @@ def _stopping_rule(job: FitJob[ModelT], earlier: Fit | None) -> StoppingRule:
     n_before = 0 if earlier is None else earlier.state.n_sweeps - len(earlier.history)
     n_warm_up = max(0, algorithm.n_warm_up(model.hyper()) - n_before)
     disturbed_copy = partial(_disturbed_copy, algorithm, model)
-    return StoppingRule(job.settings.tol, model, n_warm_up, disturbed_copy, algorithm.never_falls)
+    return StoppingRule(
+        job.settings.tol, compared, n_warm_up, disturbed_copy, algorithm.never_falls
+    )
 
 
 def _disturbed_copy(algorithm: Algorithm[ModelT], model: ModelT, state: Any) -> Copy | None:
