@@ -40,11 +40,15 @@ _HIGHER, _ROUNDING = 1e-3, 1e-9
 Copy = Iterator[tuple[State, float]]
 
 
-class TokenCounter(Resumable, Protocol):
-    """Required of a model here, beside all that sweeps are made of."""
+class Comparable(Resumable, Protocol):
+    """Required where a fit is to end by itself."""
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Fields of counts that hold sums of statistics, which may have any sign."""
 
     def counts_of_tokens(self, counts: Any) -> Any:
-        """Of counts those that say what tokens do."""
+        """Of counts those that say what tokens do: they are compared."""
 
 
 class StoppingRule(NamedTuple):
@@ -54,8 +58,8 @@ class StoppingRule(NamedTuple):
     ----------
     tol : float
         The largest share of the tokens that may move (0: never converged).
-    model : TokenCounter
-        Says how many tokens there are, and which counts tell of them.
+    model : Comparable
+        Says how many tokens there are.
     n_warm_up : int
         Sweeps in which something still waits to be learned: none of them is looked at.
     disturbed_copy : callable
@@ -67,7 +71,7 @@ class StoppingRule(NamedTuple):
     """
 
     tol: float
-    model: TokenCounter
+    model: Comparable
     n_warm_up: int = 0
     disturbed_copy: Callable[[State], Copy | None] = lambda state: None
     never_falls: bool = False
@@ -120,7 +124,7 @@ def share_moved(before: Any, now: Any, n_observed: float) -> float:
 def _grows(before: Any, now: Any, n_sweeps: int, rule: StoppingRule) -> bool:
     """Whether counts of nearly nothing grow that a share of the tokens may follow."""
     factor = min(_GROWN, _GROWN_A_SWEEP ** (n_sweeps / 2))
-    statistics: tuple[str, ...] = getattr(rule.model, "statistics", ())
+    statistics = rule.model.statistics
     if statistics:
         # These may have any sign, and be nothing but rounding.
         before, now = (one._replace(**dict.fromkeys(statistics, ())) for one in (before, now))

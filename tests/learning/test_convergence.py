@@ -316,6 +316,7 @@ def test_em_of_dependencies_does_not_call_a_plateau_its_end():
     assert model.objective_ - before == pytest.approx(0.776, abs=1e-3)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize(
     ("kind", "n_sweeps"), [(EMAlignmentHMM, 57), (VBAlignmentHMM, 57), (CVBAlignmentHMM, 40)]
 )
