@@ -35,7 +35,7 @@ DEFAULT, SCALING, DYNAMAX = "hmmlearn", "hmmlearn, scaling", "dynamax"
 # What is not what `HMMParameters` calls it.
 _OURS = {"variances": "covariances"}
 # At most this many sweeps of other libraries are timed.
-_TIMED = 20
+_TIMED = 10
 
 
 class Problem(NamedTuple):
@@ -116,14 +116,14 @@ def problems():
     counts = poisson(0)
     rates = np.quantile(counts[0], [1 / 6, 1 / 2, 5 / 6], axis=0) + 0.5
     return {
-        "symbols-80": lambda: _symbols("symbols, 80 sequences, 3 states", 80, 3, 8, 0, 6000),
-        "symbols-500": lambda: _symbols("symbols, 500 sequences, 4 states", 500, 4, 10, 1, 3000),
-        "gaussian": lambda: _normal("Gaussian, 1.5 sd apart", overlapping(0), 2000),
-        "variances": lambda: _normal("Gaussian, variances differ", variances(0), 4000),
+        "symbols-80": lambda: _symbols("symbols, 80 sequences, 3 states", 80, 3, 8, 0, 2000),
+        "symbols-500": lambda: _symbols("symbols, 500 sequences, 4 states", 500, 4, 10, 1, 1500),
+        "gaussian": lambda: _normal("Gaussian, 1.5 sd apart", overlapping(0), 300),
+        "variances": lambda: _normal("Gaussian, variances differ", variances(0), 1000),
         "poisson": lambda: _series(
-            "Poisson, means 2, 4, 7", counts, "poisson", {"rates": rates}, 2000
+            "Poisson, means 2, 4, 7", counts, "poisson", {"rates": rates}, 300
         ),
-        "columns": lambda: _normal("Gaussian, full, three columns", three_columns(0), 2000),
+        "columns": lambda: _normal("Gaussian, full, three columns", three_columns(0), 300),
     }
 
 

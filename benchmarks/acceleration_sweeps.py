@@ -30,7 +30,7 @@ from sklearn_cvb.learning.generators import spawn_generators
 
 # So far below its end (nats) a fit is at its end, and ends that differ by less are the same.
 CLOSE = 0.01
-# A fit that is at its end has had this many sweeps.
+# A fit that is at its end has had this many sweeps, and a quarter of what it may have: plateaus.
 _FEWEST = 200
 N_STEPS, _STAYS = 1500, 0.9
 
@@ -219,7 +219,7 @@ def sweeps_of(estimator, X, accelerate, n_sweeps):
     """At most these sweeps of a fit, until half of them have brought next to nothing."""
     algorithm, model, rng, state = fit_of(estimator, X, accelerate)
     best, in_vain = [], []
-    while len(best) < n_sweeps and not _stands(best):
+    while len(best) < n_sweeps and not _stands(best, max(_FEWEST, n_sweeps // 4)):
         before = state.counts
         state, value = algorithm.sweep(state, model, rng)
         best.append(max([value, *best[-1:]]))
@@ -227,9 +227,9 @@ def sweeps_of(estimator, X, accelerate, n_sweeps):
     return Sweeps(np.array(best), np.array(in_vain))
 
 
-def _stands(best):
+def _stands(best, n_least):
     n = len(best)
-    return n >= _FEWEST and best[-1] - best[n // 2] < 0.1 * CLOSE
+    return n >= n_least and best[-1] - best[n // 2] < 0.1 * CLOSE
 
 
 class Pair(NamedTuple):
