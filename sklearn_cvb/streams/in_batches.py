@@ -1,25 +1,46 @@
 """What all models that have `partial_fit` share: batches in order, checks, what a batch leaves."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import islice
 from typing import Annotated, Any, Self
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.methods import check_sizes_of, without_lengths
 from sklearn_cvb.estimators.parameters import Parameters
-from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.algorithms import EM, Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.generators import spawn_generators
-from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading, result_of
+from sklearn_cvb.learning.learned import (
+    FitJob,
+    FitOutcome,
+    FitResult,
+    Learned,
+    Reading,
+    best_fit,
+    result_of,
+)
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.learning.requirements import check_requirements
+from sklearn_cvb.learning.resuming import FitSaver
+from sklearn_cvb.learning.sweeps import run_all
 from sklearn_cvb.reading.validation import InvalidParameterError, warn
 from sklearn_cvb.scikit_learn import fit_context
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
-from sklearn_cvb.streams.one_batch import BatchSettings, Stream, StreamCounts, learn_batch
+from sklearn_cvb.streams.one_batch import (
+    BatchLearner,
+    BatchSettings,
+    BatchwiseEM,
+    FittedBeginning,
+    Stream,
+    StreamCounts,
+    batchwise,
+    learn_batch,
+)
 from sklearn_cvb.streams.seen import SeenSoFar, seen_after
 
 # What may not change between batches: the layout of all counts depends on it.
@@ -60,16 +81,19 @@ class PartialFitModel(BatchFields, BaseModel):
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from one more batch of sequences.
 
-        The first call starts a model as `fit` does, from this batch alone and once (`n_init` is not
-        used); after `fit` it goes on from there. A batch is inferred from the counts so far, which
-        then move towards its own (see `StepSizes`). They always sum to the tokens of all
-        calls, or to those of `total_samples` sequences. New words enter the vocabulary unless it is
-        given; tags and symbols are those of the first call, and so is what the forms of words say.
+        The first call starts a model as `fit` does, from this batch alone; after `fit` it goes on
+        from there. A batch is inferred from the counts so far, which then move towards its own (see
+        `StepSizes`). They always sum to the tokens of all calls, or to those of `total_samples`
+        sequences. New words enter the vocabulary unless it is given; tags and symbols are those of
+        the first call, and so is what the forms of words say.
 
         Hidden Markov models that find their states without a dictionary or labels go through a
         batch in steps: a sequence, or a window of 100 tokens of a long one between borders of 10,
-        is inferred from the counts of all before it. Of numbers a batch is one step, and standard
-        units, priors and categories are those of the first batch.
+        is inferred from the counts of all before it. The first call begins with a fit to its first
+        10,000 tokens by EM under the model's priors (`n_init`, `tol`, and `max_iter` up to 200),
+        unless these are of long sequences and fewer than states times symbols. Elsewhere `n_init`
+        is not used. Of numbers a batch is one step, and standard units, priors and categories are
+        those of the first batch.
 
         `labels_`, `unexplained_` and `loo_score_` are of this batch. `history_` gets one value
         more: with EM and VB the new `objective_`, as if all tokens were like those of the batch.
@@ -151,13 +175,16 @@ class PartialFitModel(BatchFields, BaseModel):
         """The outcome after one more batch."""
         algorithm, model = self._algorithm_of_batches(), self._model(reading)
         check_requirements(algorithm, model)
+        learner = batchwise(algorithm)
         rng = spawn_generators(check_random_state(self.random_state), 1)[0]
         seen = None if running is None else self._learned.seen_so_far
         steps, stream = StepSizes.of(self.step_sizes), self._stream(model)
         sizes, decay = stream.pieces()
         decay = decay if steps.decay is None else steps.decay
-        course = BatchSettings(running, seen, sizes, decay, steps.offset, steps.total_samples, rng)
-        after = learn_batch(algorithm, stream, course)
+        fitted = None if running is not None else self._fit_beginning(reading, learner, stream, rng)
+        asked = decay, steps.offset, steps.total_samples
+        course = BatchSettings(running, seen, fitted, sizes, *asked, rng)
+        after = learn_batch(learner, stream, course)
         finished = model.finish(after.state, goes_on=False)
         if not algorithm.keeps_work:
             finished = finished._replace(work=None)
@@ -168,6 +195,35 @@ class PartialFitModel(BatchFields, BaseModel):
         outcome = self._outcome(result_of(fits, reading, algorithm, model))
         rare = stream.unknown_word_counts(after.counts, after.seen.uses)
         return self._with_seen(outcome, after.seen, unknown_word_counts=rare)
+
+    def _fit_beginning(
+        self, reading: Reading, learner: BatchLearner, stream: Stream, rng: np.random.Generator
+    ) -> FittedBeginning | None:
+        """EM's fit to the beginning of a first batch; None where all of it is swept over once.
+
+        Under the prior of now: VB would lose states that a little data is no evidence for, and CVB
+        has nothing to infer a single sequence from.
+        """
+        beginning, em = stream.beginning(), EM()
+        if beginning is None:
+            return None
+        model, n_pieces, n_sweeps = beginning
+        settings = self._fit_settings(reading)
+        settings = settings._replace(max_iter=min(settings.max_iter, n_sweeps))
+        if n_sweeps:
+            job = FitJob(em, model, reading, settings)
+            fits, interrupted = run_all(job, nullcontext(FitSaver()))
+            if interrupted:
+                raise KeyboardInterrupt
+            state = best_fit(fits).state
+        else:
+            state = em.start(model, rng)
+        own = learner.algorithm if isinstance(learner, BatchwiseEM) else em
+        weights, _ = own.m_step(model, state.counts, state.prior, state.weights)
+        result = model.infer(weights)
+        if not n_sweeps:
+            result = result._replace(counts=state.counts)
+        return FittedBeginning(result, state.weights, n_pieces)
 
     # What batches must keep to
 

@@ -25,6 +25,17 @@ from sklearn_cvb.streams.seen import (
 # A family
 
 
+class Beginning(NamedTuple):
+    """The model of the first pieces of a first batch, their number, and sweeps at most.
+
+    Of 0 sweeps the counts of a start are left.
+    """
+
+    model: Any
+    n_pieces: int
+    n_sweeps: int
+
+
 @dataclass(frozen=True)
 class Stream:
     """The model of a batch, with functions that `partial_fit` requires beside an algorithm's."""
@@ -49,14 +60,17 @@ class Stream:
         """Tokens of each step of a batch, None where it is one; how fast step sizes fall."""
         return None, 1.0
 
-    def first_counts(self, prior: Any, rng: np.random.Generator, mass: float) -> Any:
-        """Counts of this mass in tokens, from which the first step of all is inferred."""
-        raise NotImplementedError
+    def beginning(self) -> "Beginning | None":
+        """What of a first batch is fitted to; None where all of it is swept over once."""
+        return None
 
     def step_on(
         self, counts: Any, prior: Any, steps: MixingFactors, *, averages: bool
     ) -> InferenceResult:
-        """Running counts after all steps of a batch; `steps` has the factors of each as arrays."""
+        """Running counts after the steps of a batch; `steps` has the factors of each as arrays.
+
+        If there are fewer than pieces, they are of the last ones.
+        """
         raise NotImplementedError
 
 
@@ -153,6 +167,23 @@ def batchwise(algorithm: Algorithm[Any]) -> BatchLearner:
 # A batch
 
 
+class FittedBeginning(NamedTuple):
+    """What a fit to the first pieces of a first batch leaves.
+
+    Attributes
+    ----------
+    result : InferenceResult
+        Of these pieces.
+    weights : object
+        Those of EM's last sweep.
+    n_pieces : int
+    """
+
+    result: InferenceResult
+    weights: Any
+    n_pieces: int
+
+
 class BatchSettings(NamedTuple):
     """All that a batch is learned under: running counts, step sizes, random generator.
 
@@ -161,6 +192,8 @@ class BatchSettings(NamedTuple):
     running : StreamCounts or None
         Counts so far; None: there are none.
     seen : SeenSoFar or None
+    fitted : FittedBeginning or None
+        Of a first batch; None where that is one sweep from a start.
     sizes : ndarray of int or None
         Tokens of each step; None: all are one.
     decay, offset : float
@@ -171,6 +204,7 @@ class BatchSettings(NamedTuple):
 
     running: StreamCounts | None
     seen: SeenSoFar | None
+    fitted: FittedBeginning | None
     sizes: np.ndarray | None
     decay: float
     offset: float
@@ -188,19 +222,20 @@ class BatchOutcome(NamedTuple):
     objective: float
 
 
-def learn_batch(algorithm: Algorithm[Any], stream: Stream, course: BatchSettings) -> BatchOutcome:
+def learn_batch(learner: BatchLearner, stream: Stream, course: BatchSettings) -> BatchOutcome:
     """Learn from one more batch."""
     one_batch = _in_one_step if course.sizes is None else _in_steps
-    return one_batch(batchwise(algorithm), stream, course)
+    return one_batch(learner, stream, course)
 
 
 def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchSettings) -> BatchOutcome:
-    """One sweep over a batch, from the counts so far or a start, which are then mixed."""
-    running, seen, _, decay, offset, total_samples, rng = course
+    """One sweep over a batch, from the counts so far, a fit or a start, which are then mixed."""
+    running, seen, fitted, _, decay, offset, total_samples, rng = course
     algorithm, model = learner.algorithm, stream.model
-    before = (
-        algorithm.start(model, rng) if running is None else learner.state_before(stream, running)
-    )
+    if running is None:
+        before = algorithm.start(model, rng, None if fitted is None else fitted.weights)
+    else:
+        before = learner.state_before(stream, running)
     state, value = algorithm.sweep(before, model, rng)
     now = seen_after(seen, model.problem, state.unexplained, total_samples)
     step = mixing_factors(seen, now, decay, offset)
@@ -214,21 +249,25 @@ def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchSettings) -
 def _in_steps(learner: BatchLearner, stream: Stream, course: BatchSettings) -> BatchOutcome:
     """The pieces of a batch one after the other, each mixed in before the next is inferred.
 
-    From the beginning on counts stand for all tokens, those of the batch among them.
+    Counts stand for all tokens, those of the batch among them. Those of a first batch are at first
+    of a fit to its beginning, whose pieces are not gone through again.
     """
-    running, seen, sizes, decay, offset, total_samples, rng = course
+    running, seen, fitted, sizes, decay, offset, total_samples, _ = course
     algorithm, model = learner.algorithm, stream.model
     hyper = model.hyper()
     state = State(None, prior := model.prior(hyper), hyper)
     whole = seen_after(seen, model.problem, state.unexplained, total_samples)
-    if running is None or seen is None:
-        counts, n_before = stream.first_counts(prior, rng, whole.mass), 0
-    else:
-        counts = map_arrays(lambda one: one * (whole.mass / seen.mass), running.counts)
-        n_before = seen.n_tokens
-        state = state._replace(weights=running.fallback)
     assert sizes is not None, "else it is one step"
-    rho = step_size(n_before + np.cumsum(sizes), sizes, decay, offset)
+    if running is not None and seen is not None:
+        n_before, n_seen, mass, total = seen.n_tokens, seen.n_tokens, seen.mass, 0.0
+    else:
+        assert fitted is not None, "a first batch in steps"
+        fit, n_fitted = fitted.result, int(sizes[: fitted.n_pieces].sum())
+        running, sizes = StreamCounts(fit.counts, fitted.weights), sizes[fitted.n_pieces :]
+        n_before, n_seen, mass, total = 0, n_fitted, float(n_fitted), fit.log_normaliser
+    counts = map_arrays(lambda one: one * (whole.mass / mass), running.counts)
+    state = state._replace(weights=running.fallback)
+    rho = step_size(n_seen + np.cumsum(sizes), sizes, decay, offset)
     steps = MixingFactors(1.0 - rho, rho * whole.mass / sizes, whole.mass / sizes)
     result = stream.step_on(counts, prior, steps, averages=algorithm.averages)
     state = state._replace(unexplained=result.unexplained, n_sweeps=1)
@@ -237,5 +276,5 @@ def _in_steps(learner: BatchLearner, stream: Stream, course: BatchSettings) -> B
     counts = map_arrays(lambda one: one * (now.mass / whole.mass), result.counts)
     scale = now.mass / max(1, now.n_tokens - n_before)
     state = state._replace(counts=counts)
-    state, value = learner.after_steps(model, state, result.log_normaliser, scale)
+    state, value = learner.after_steps(model, state, total + result.log_normaliser, scale)
     return BatchOutcome(state, counts, now, value, value)

@@ -16,8 +16,7 @@ from sklearn_cvb.chain.parameters.rows import (
     log_weights,
     posterior_mean,
 )
-from sklearn_cvb.chain.paths.lattice import Problem, entry_cells, entry_states
-from sklearn_cvb.chain.starts.starting_points import StartingPoint, counts_from_marginals
+from sklearn_cvb.chain.paths.lattice import Problem, entry_cells, entry_states, some_tokens
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, PassBuffers
 from sklearn_cvb.kernels.chain.log_space import (
     add_pairs_log,
@@ -71,14 +70,15 @@ def _given_before(problem: Problem, tokens: np.ndarray) -> np.ndarray:
     return np.append(0, np.cumsum(problem.places >= 0))[tokens]
 
 
-def first_counts(start: StartingPoint, problem: Problem, mass: float) -> HMMCounts:
-    """Counts whose means a first window is inferred under: of weights, or of posteriors."""
-    if start.weights is None:
-        assert start.posterior is not None, "a start has weights or posteriors"
-        return counts_from_marginals(problem, start.posterior)
-    each = mass / problem.cells.n_states
-    first, transition, emission = start.weights
-    return HMMCounts(first.copy(), each * transition, each * emission)
+def beginning_of(problem: Problem, n_tokens: int) -> Problem:
+    """The problem of the first tokens alone, the last sequence of which may be cut."""
+    corpus, places = problem.corpus, problem.places
+    chosen = np.arange(len(corpus.tokens)) < n_tokens
+    starts = np.append(corpus.starts[corpus.starts < n_tokens], n_tokens)
+    some = some_tokens(corpus, problem.lattice, problem.cells, chosen, starts)
+    if places is None:
+        return some
+    return some._replace(original=problem.original, places=places[:n_tokens])
 
 
 def lifted_prior(prior: ChainPrior, problem: Problem) -> ChainPrior:
@@ -122,12 +122,16 @@ def counts_after_windows(
     length: int,
     averages: bool,
 ) -> InferenceResult:
-    """Counts after all windows, each mixed in by its step; the sum of their log p(x) (nats).
+    """Counts after all windows that have a step; the sum of their log p(x) (nats).
+
+    Those of the beginning may have none, where the counts are theirs.
 
     The log p of a window is that of its own steps given the border before, under the counts of all
     windows before it.
     """
     cut, prior = cut_into_windows(problem, length), lifted_prior(prior, problem)
+    n_steps = len(steps.batch)
+    cut = WindowCuts(*(part[len(part) - n_steps :] for part in cut))
     walk = WindowWalk(problem, prior, *_window_layout(problem, cut, steps), averages)
     moving = _with_totals(counts, problem)
     below = WindowPrior(*(getattr(prior, name) for name in ChainPrior._fields[:-1]))

@@ -276,6 +276,19 @@ def test_other_settings_stream(kind, settings):
         assert all(row[0] == 0 for row in model.labels_)
 
 
+def test_where_a_batch_is_one_step_the_first_is_swept_over_after_a_fit():
+    """Of EM, to sentences without any names of states."""
+    batches = [[(["a", "b"] * 4)[i % 2 :] for i in range(n)] for n in (6, 3)]
+    model = CVBHMM(2, update="token", random_state=0).partial_fit(batches[0])
+    assert set(model.emissionprob_[:, :2].argmax(axis=1)) == {0, 1}
+    assert model.transmat_.diagonal().max() < 0.1
+    n_tokens = sum(map(len, batches[0]))
+    assert model.counts_.emission.sum() == pytest.approx(n_tokens)
+    once = CVBHMM(2, update="token", random_state=0, max_iter=1, tol=0).fit(batches[0])
+    assert once.transmat_.diagonal().max() > 0.1
+    assert model.partial_fit(batches[1]).n_batches_seen_ == 2
+
+
 @pytest.mark.parametrize("more", [{"update": "token"}, {"update": Windows(2)}])
 def test_every_way_to_leave_out_streams(more):
     model = CVBHMM(2, random_state=0, **more)

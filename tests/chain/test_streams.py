@@ -18,10 +18,14 @@ from sklearn_cvb import (
     open_store,
     write_store,
 )
+from sklearn_cvb.streams import symbol_stream
 
 MODELS = [EMHMM, VBHMM, CVBHMM]
 WORDS, K = list("abcde"), 3
 W = len(WORDS)
+KNOWN = Symbols(vocabulary=WORDS, handle_unknown="error")
+# Of the fit that a first batch gets.
+SWEEPS = 3
 # Long ones, short ones, and one that is exactly two windows long.
 LENGTHS = [(350,), (120, 30, 200), (1, 99, 101)]
 BORDER = 10
@@ -64,18 +68,25 @@ def nothing():
     return Plain(np.zeros(K), np.zeros((K, K + 1)), np.zeros((K, W)))
 
 
-def first_counts(batch):
-    """Those of posteriors of independent tokens."""
-    counts = nothing()
-    for row, q in zip(batch, posteriors(batch), strict=True):
-        counts.start += q[0]
-        for t, word in enumerate(row):
-            if word is not None:
-                counts.emission[:, WORDS.index(word)] += q[t]
-            if t:
-                counts.transition[:, :K] += np.outer(q[t - 1], q[t])
-        counts.transition[:, K] += q[-1]
-    return counts
+def fitted_counts(kind, X, **settings):
+    """Those of EM under the prior, SWEEPS sweeps and one more, which is VB's own of VB."""
+    usual = {"alpha": 0.7, "beta": 0.4, "emission": KNOWN, "random_state": 0, "tol": 0} | settings
+    if kind is EMHMM:
+        return plain_counts(EMHMM(K, max_iter=SWEEPS + 1, **usual).fit(X))
+    ends = int("transitions" in usual)
+    means = plain_counts(EMHMM(K, max_iter=SWEEPS, **usual).fit(X))
+    weights = weights_of(means, kind is VBHMM, usual["alpha"], usual["beta"], ends)
+    found = [window_counts(row, 0, len(row) + ends, ends, weights)[0] for row in X]
+    return sum(found[1:], found[0])
+
+
+def plain_counts(model):
+    """Those of a model, in the order of WORDS."""
+    counts, ends = model.counts_, model.end_counts_
+    order = [list(model.vocabulary_).index(word) for word in WORDS]
+    ends = np.zeros(K) if ends is None else ends
+    transition = np.column_stack([counts.transition, ends])
+    return Plain(counts.start, transition, counts.emission[order].T)
 
 
 def weights_of(counts, is_vb, alpha, beta, ends):
@@ -152,16 +163,22 @@ def windows_of(batch, ends, length=100):
 def streamed(kind, batches, *, decay=0.6, offset=10.0, total=None, error="", **how):
     """Counts after every batch, and the last sum of log p."""
     alpha, beta, ends = how.get("alpha", 0.7), how.get("beta", 0.4), how.get("ends", 0)
-    running, seen, n_rows, mass, states, value = None, 0, 0, None, [], 0.0
+    seen, n_rows, mass, states, value = 0, 0, 1.0, [], 0.0
+    running, n_fitted = how.get("first"), how.get("n_fitted", sum(map(len, batches[0])))
+    if running is None:
+        names = {"alpha", "beta", "transitions"}
+        running = fitted_counts(kind, batches[0], **{k: how[k] for k in names & how.keys()})
     is_vb = kind is VBHMM or error == "exp E[log] for means"
     for batch in batches:
         n_tokens, n_rows = seen + sum(map(len, batch)), n_rows + len(batch)
         after = n_tokens if total is None else n_tokens * total / n_rows
-        running = first_counts(batch) if running is None else running * (after / mass)
+        running = running * (after / (mass if seen else n_fitted))
         mass, value = after, 0.0
         for row, b, e in windows_of(batch, ends, how.get("length", 100)):
             size = min(e, len(row)) - b
             seen += size
+            if seen <= n_fitted:
+                continue
             rho = max(size / seen, (offset + seen / size) ** -decay)
             if error == "no least step":
                 rho = (offset + seen / size) ** -decay
@@ -174,25 +191,14 @@ def streamed(kind, batches, *, decay=0.6, offset=10.0, total=None, error="", **h
     return states, value
 
 
-def model_of(kind, batches, **settings):
-    usual = {
-        "alpha": 0.7,
-        "beta": 0.4,
-        "emission": Symbols(vocabulary=WORDS, handle_unknown="error"),
-    }
-    return kind(K, init=posteriors(batches[0]), **usual | settings)
+def model_of(kind, **settings):
+    usual = {"alpha": 0.7, "beta": 0.4, "emission": KNOWN, "random_state": 0}
+    return kind(K, **usual | {"max_iter": SWEEPS, "tol": 0} | settings)
 
 
 def differences(model, plain):
     """The largest difference of any count, of tables that hold hundreds."""
-    found, order = model.counts_, [WORDS.index(word) for word in model.vocabulary_]
-    pairs = [
-        (found.start, plain.start),
-        (found.transition, plain.transition[:, :K]),
-        (found.emission, plain.emission[:, order].T),
-    ]
-    if model.end_counts_ is not None:
-        pairs.append((model.end_counts_, plain.transition[:, K]))
+    pairs = zip(vars(plain_counts(model)).values(), vars(plain).values(), strict=True)
     return max(np.abs(mine - theirs).max() for mine, theirs in pairs)
 
 
@@ -204,7 +210,7 @@ STEPS = [(0.6, 10.0, None), (0.8, 0.0, 7), (1.0, 3.0, None)]
 @pytest.mark.parametrize(("decay", "offset", "total"), STEPS)
 def test_counts_are_those_of_the_scheme_in_plain_words(kind, decay, offset, total):
     batches = drawn_batches()
-    model = model_of(kind, batches, step_sizes=StepSizes(decay, offset=offset, total_samples=total))
+    model = model_of(kind, step_sizes=StepSizes(decay, offset=offset, total_samples=total))
     plain, _ = streamed(kind, batches, decay=decay, offset=offset, total=total)
     for batch, counts in zip(batches, plain, strict=True):
         assert differences(model.partial_fit(batch), counts) < 1e-9
@@ -213,15 +219,15 @@ def test_counts_are_those_of_the_scheme_in_plain_words(kind, decay, offset, tota
 @pytest.mark.parametrize("kind", MODELS)
 def test_missing_observations_and_ends(kind):
     batches = drawn_batches(missing=0.3)
-    settings = {"transitions": Transitions(end_state=True), "step_sizes": StepSizes(0.6)}
-    model = model_of(kind, batches, **settings)
-    for batch, counts in zip(batches, streamed(kind, batches, ends=1)[0], strict=True):
+    ended = {"transitions": Transitions(end_state=True)}
+    model = model_of(kind, step_sizes=StepSizes(0.6), **ended)
+    for batch, counts in zip(batches, streamed(kind, batches, ends=1, **ended)[0], strict=True):
         assert differences(model.partial_fit(batch), counts) < 1e-9
 
 
 def test_maximum_likelihood_meets_steps_that_no_window_has_used():
     batches = drawn_batches()
-    model = model_of(EMHMM, batches, alpha=0.0, beta=0.0, step_sizes=StepSizes(0.6))
+    model = model_of(EMHMM, alpha=0.0, beta=0.0, step_sizes=StepSizes(0.6))
     plain, _ = streamed(EMHMM, batches, alpha=0.0, beta=0.0)
     for batch, counts in zip(batches, plain, strict=True):
         assert differences(model.partial_fit(batch), counts) < 1e-9
@@ -232,8 +238,8 @@ def test_maximum_likelihood_meets_steps_that_no_window_has_used():
 )
 def test_planted_errors_are_seen(error):
     batches = drawn_batches()
-    model = model_of(CVBHMM, batches, step_sizes=StepSizes(0.6))
-    plain, _ = streamed(CVBHMM, batches, error=error)
+    model = model_of(CVBHMM, step_sizes=StepSizes(0.6, offset=100.0))
+    plain, _ = streamed(CVBHMM, batches, offset=100.0, error=error)
     apart = [
         differences(model.partial_fit(batch), counts)
         for batch, counts in zip(batches, plain, strict=True)
@@ -242,36 +248,56 @@ def test_planted_errors_are_seen(error):
 
 
 def test_values_sum_what_each_window_met():
-    batches = drawn_batches()
-    n_tokens = sum(map(len, batches[0]))
-    cvb, em = (model_of(kind, batches, step_sizes=StepSizes(0.6)) for kind in (CVBHMM, EMHMM))
-    _, value = streamed(CVBHMM, batches[:1])
-    cvb.partial_fit(batches[0])
-    assert cvb.history_.tolist() == [cvb.loo_score_]
+    batches = drawn_batches()[:2]
+    n_first, n_tokens = (sum(map(len, batch)) for batch in batches)
+    cvb, em = (model_of(kind, step_sizes=StepSizes(0.6)) for kind in (CVBHMM, EMHMM))
+    _, value = streamed(CVBHMM, batches)
+    for batch in batches:
+        cvb.partial_fit(batch)
+        em.partial_fit(batch)
+    assert cvb.history_[-1] == cvb.loo_score_
     assert abs(cvb.loo_score_ - value / n_tokens) < 1e-12
-    # Maximum a posteriori: pseudo-counts times the logs of the final parameters are added.
-    em.partial_fit(batches[0])
+    # As if all tokens were like those of the batch; maximum a posteriori: pseudo-counts times the
+    # logs of the final parameters are added.
+    value = streamed(EMHMM, batches, decay=0.6)[1] * (n_first + n_tokens) / n_tokens
     logs = 0.7 * np.log(np.vstack([em.startprob_, em.transmat_])).sum()
     logs += 0.4 * np.log(em.emissionprob_).sum()
     assert abs(em.objective_ - (value + logs)) < 1e-8
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_window_as_long_as_the_chain_is_one_batch(kind):
-    """The counts are those of one E-step under the start's."""
-    batches = drawn_batches([(100,)])
-    model = model_of(kind, batches).partial_fit(batches[0])
-    start = weights_of(first_counts(batches[0]), kind is VBHMM, 0.7, 0.4, 0)
-    counts, _ = window_counts(batches[0][0], 0, 100, 0, start)
-    assert differences(model, counts) < 1e-10
-    if kind is not CVBHMM:
-        fit = model_of(kind, batches, max_iter=1, tol=0).fit(batches[0])
-        assert np.allclose(model.counts_.transition, fit.counts_.transition, atol=1e-9)
+def test_a_long_first_batch_is_fitted_to_at_its_beginning(kind, monkeypatch):
+    """Its first two windows; the others are steps."""
+    monkeypatch.setattr(symbol_stream, "FITTED", 200)
+    batches, settings = drawn_batches(), {"update": Windows(50)} if kind is CVBHMM else {}
+    model = model_of(kind, step_sizes=StepSizes(0.6), **settings)
+    length = 50 if settings else 100
+    n_fitted = 200 if settings else 175
+    first = fitted_counts(kind, [batches[0][0][:n_fitted]])
+    plain, _ = streamed(kind, batches, first=first, n_fitted=n_fitted, length=length)
+    for batch, counts in zip(batches, plain, strict=True):
+        assert differences(model.partial_fit(batch), counts) < 1e-9
+
+
+def test_a_short_first_batch_is_a_fit_with_its_restarts():
+    batch = drawn_batches()[1]
+    stream, fit = (model_of(EMHMM, n_init=5, max_iter=n, random_state=1) for n in (10, 11))
+    assert differences(stream.partial_fit(batch), plain_counts(fit.fit(batch))) < 1e-9
+    assert fit.restart_objectives_.argmax() > 0
+    # The value of the last sweep, less what the next weights cost.
+    assert abs(stream.objective_ - fit.objective_) < 1.0
+
+
+def test_the_first_fit_stops_as_max_iter_says():
+    batch = drawn_batches()[1]
+    few, more = (model_of(CVBHMM, max_iter=n).partial_fit(batch) for n in (1, 20))
+    assert differences(few, plain_counts(more)) > 10
+    assert more.loo_score_ > few.loo_score_
 
 
 def test_windows_say_how_long_they_are():
     batches = drawn_batches()
-    model = model_of(CVBHMM, batches, update=Windows(40), step_sizes=StepSizes(0.6))
+    model = model_of(CVBHMM, update=Windows(40), step_sizes=StepSizes(0.6))
     plain, _ = streamed(CVBHMM, batches, length=40)
     for batch, counts in zip(batches, plain, strict=True):
         assert differences(model.partial_fit(batch), counts) < 1e-9
@@ -294,7 +320,7 @@ def test_what_float64_loses_is_inferred_in_log_space():
     """exp(digamma(1e-10)) is 0 in float64: words that come late have no weight in any state."""
     batches = drawn_batches([(130,), (250, 30)])
     batches[0] = [["a" if word in "cde" else word for word in batches[0][0]]]
-    model = model_of(VBHMM, batches, beta=1e-10, step_sizes=StepSizes(0.6))
+    model = model_of(VBHMM, beta=1e-10, step_sizes=StepSizes(0.6))
     plain, value = streamed(VBHMM, batches, beta=1e-10)
     for batch, counts in zip(batches, plain, strict=True):
         assert differences(model.partial_fit(batch), counts) < 1e-8
@@ -307,7 +333,7 @@ def test_steps_that_nothing_but_a_tiny_prior_allows_have_a_weight():
     batches = drawn_batches([(1, 4, 1), (2, 130)])
     # Nothing leads out of states 1 and 2.
     first = [np.eye(K)[np.zeros(len(row), int)] for row in batches[0]]
-    model = model_of(VBHMM, batches, alpha=1e-6, step_sizes=StepSizes(1.0)).set_params(init=first)
+    model = model_of(VBHMM, alpha=1e-6, step_sizes=StepSizes(1.0)).set_params(init=first)
     for batch, n_tokens in zip(batches, (6, 138), strict=True):
         model.partial_fit(batch)
         assert np.isfinite(model.history_).all()
@@ -320,9 +346,7 @@ def test_steps_that_nothing_but_a_tiny_prior_allows_have_a_weight():
 def test_by_default_old_windows_fade_where_states_are_to_be_found_alone(kind, long, short):
     for lengths, decay in (((350, 20), long), ((20, 30, 40), short)):
         batches = drawn_batches([lengths, lengths])
-        usual, same = (
-            model_of(kind, batches, step_sizes=steps) for steps in (None, StepSizes(decay))
-        )
+        usual, same = (model_of(kind, step_sizes=steps) for steps in (None, StepSizes(decay)))
         for batch in batches:
             usual.partial_fit(batch)
             same.partial_fit(batch)

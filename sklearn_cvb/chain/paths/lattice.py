@@ -607,24 +607,26 @@ def _some_sequences(corpus: Corpus, lattice: Lattice, cells: Cells, chosen: np.n
     lengths = np.diff(corpus.starts)
     tokens = np.repeat(chosen, lengths)
     starts = np.concatenate([[0], np.cumsum(lengths[chosen])])
-    some = corpus._replace(tokens=corpus.tokens[tokens], starts=starts, width=None)
+    some = some_tokens(corpus, lattice, cells, tokens, starts)
+    return some._replace(
+        original=corpus, sequences=np.flatnonzero(chosen), places=np.flatnonzero(tokens)
+    )
+
+
+def some_tokens(
+    corpus: Corpus, lattice: Lattice, cells: Cells, chosen: np.ndarray, starts: np.ndarray
+) -> Problem:
+    """The problem of sequences of the chosen tokens, with the slots that these use alone."""
+    some = corpus._replace(tokens=corpus.tokens[chosen], starts=starts, width=None)
     # Engines for words that may take every state count on slots of such words alone.
-    first, count = lattice.first[tokens], lattice.count[tokens]
+    first, count = lattice.first[chosen], lattice.count[chosen]
     n_slots = len(lattice.state)
     borders = np.bincount(first, minlength=n_slots + 1)
     borders -= np.bincount(first + count, minlength=n_slots + 1)
     used = np.cumsum(borders)[:-1] > 0
     place = (np.cumsum(used) - 1)[first].astype(lattice.first.dtype)
     narrowed = Lattice(place, count, lattice.state[used], lattice.cell[used])
-    return Problem(
-        some,
-        narrowed,
-        cells,
-        _runs_of(some, narrowed, cells),
-        original=corpus,
-        sequences=np.flatnonzero(chosen),
-        places=np.flatnonzero(tokens),
-    )
+    return Problem(some, narrowed, cells, _runs_of(some, narrowed, cells), original=some)
 
 
 def _runs_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Runs:
