@@ -7,14 +7,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Generic, NamedTuple, cast
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.convergence import Comparable, Copy, StoppingRule, check_convergence
+from sklearn_cvb.learning.convergence import Copy, StoppingRule, check_convergence
 from sklearn_cvb.learning.learned import FitJob, FitSettings, Reading
 from sklearn_cvb.learning.model import Fit, ModelT, Record, State, Sweep
 from sklearn_cvb.learning.requirements import check_requirements
@@ -130,15 +130,12 @@ def run_all(
 def _stopping_rule(job: FitJob[Any], earlier: Fit | None) -> StoppingRule:
     """When to stop; of a restart that goes on, sweeps of earlier fits are not counted."""
     algorithm, model = job.algorithm, job.model
-    compared = cast(Comparable, model)
     if not algorithm.stops:
-        return StoppingRule(0.0, compared)
+        return StoppingRule(0.0, model)
     n_before = 0 if earlier is None else earlier.state.n_sweeps - len(earlier.history)
     n_warm_up = max(0, algorithm.n_warm_up(model.hyper()) - n_before)
     disturbed_copy = partial(_disturbed_copy, algorithm, model)
-    return StoppingRule(
-        job.settings.tol, compared, n_warm_up, disturbed_copy, algorithm.never_falls
-    )
+    return StoppingRule(job.settings.tol, model, n_warm_up, disturbed_copy, algorithm.never_falls)
 
 
 def _disturbed_copy(algorithm: Algorithm[ModelT], model: ModelT, state: Any) -> Copy | None:
