@@ -1,5 +1,7 @@
 """Word alignment by hidden Markov models: a class for each algorithm."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from sklearn_cvb.estimators.annexes import Annexes
@@ -109,6 +111,8 @@ class VBAlignmentHMM(AlignmentFields, BoundedSweepFields, PairFields, AlignmentH
     """
 
     max_iter = 100
+
+    accelerate: ClassVar[bool] = False  # type: ignore[misc]
 
     _algorithm = VB
 

@@ -99,14 +99,7 @@ class EMDMV(DependencyFields, AcceleratedFields, TaggedSentenceFields, DMV):
             )
 
 
-class VBDMV(
-    DependencyUncertainty,
-    DependencyFields,
-    AcceleratedFields,
-    BoundedSweepFields,
-    TaggedSentenceFields,
-    DMV,
-):
+class VBDMV(DependencyUncertainty, DependencyFields, BoundedSweepFields, TaggedSentenceFields, DMV):
     """Dependencies of raw tags, by a model with valence and variational Bayes.
 
     Not without a look at `CVBDMV`: which of them finds more heads depends on the language. No model

@@ -37,12 +37,7 @@ class PCFG(Annexes, GrammarOnWorkers, BasePCFG):
 
 
 class EMPCFG(
-    RuleFields,
-    StepwiseUpdateFields,
-    GrammarInBatches,
-    AcceleratedFields,
-    SentenceFields,
-    PCFG,
+    RuleFields, StepwiseUpdateFields, GrammarInBatches, AcceleratedFields, SentenceFields, PCFG
 ):
     """Context-free grammar learned by expectation-maximisation (inside-outside).
 
@@ -172,13 +167,7 @@ class EMPCFG(
 
 
 class VBPCFG(
-    GrammarUncertainty,
-    RuleFields,
-    AcceleratedFields,
-    BoundedSweepFields,
-    SentenceFields,
-    GrammarInBatches,
-    PCFG,
+    GrammarUncertainty, RuleFields, BoundedSweepFields, SentenceFields, GrammarInBatches, PCFG
 ):
     """Context-free grammar learned by variational Bayes, with a bound to compare grammars by.
 

@@ -102,7 +102,7 @@ class EMHMM(
     _algorithm = expectation_maximisation
 
 
-class VBHMM(PosteriorFields, AcceleratedFields, BoundedSweepFields, StartFields, HMMInBatches, HMM):
+class VBHMM(PosteriorFields, BoundedSweepFields, StartFields, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, and a bound to compare models by (variational Bayes).
 
     Not where little data must do: `CVBHMM` predicts better there. Its credible intervals are too

@@ -277,7 +277,27 @@ class SweepFields(Parameters):
     tol: Annotated[float, Interval(Real, 0, None, closed="left")] = 0.0025
 
 
-class BoundedSweepFields(SweepFields):
+class AcceleratedFields(SweepFields):
+    """The same of EM and VB, which may be accelerated.
+
+    Parameters
+    ----------
+    accelerate : bool
+        Whether sweeps after the twentieth begin where the last two were heading (SQUAREM), which
+        takes a half to a third of the sweeps to the same optimum; those that come out lower are
+        thrown away. Sweeps are plain in any case with ``tol=0``, from an `init` of arrays or a
+        fitted model, and where `alpha` or `beta` is learned.
+    """
+
+    accelerate: Flag = True
+
+    def _is_accelerated(self) -> bool:
+        """Whether it is: who asks for a number of sweeps, or gives numbers, gets plain ones."""
+        init: Any = getattr(self, "init", None)
+        return self.accelerate and self.tol > 0 and (init is None or isinstance(init, str))
+
+
+class BoundedSweepFields(AcceleratedFields):
     """The same of variational Bayes.
 
     Attributes
@@ -363,26 +383,6 @@ class RunFields(Parameters):
     n_jobs: Annotated[int | None, Integral, None] = None
     warm_start: Flag = False
     verbose: Annotated[int, "verbose"] = 0
-
-
-class AcceleratedFields(SweepFields):
-    """The same of EM and VB, which may be accelerated.
-
-    Parameters
-    ----------
-    accelerate : bool
-        Whether sweeps after the twentieth begin where the last two were heading (SQUAREM), which
-        takes a half to a third of the sweeps to the same optimum; those that come out lower are
-        thrown away. Sweeps are plain in any case with ``tol=0``, from an `init` of arrays or a
-        fitted model, and where `alpha` or `beta` is learned.
-    """
-
-    accelerate: Flag = True
-
-    def _is_accelerated(self) -> bool:
-        """Whether it is: who asks for a number of sweeps, or gives numbers, gets plain ones."""
-        init: Any = getattr(self, "init", None)
-        return self.accelerate and self.tol > 0 and (init is None or isinstance(init, str))
 
 
 def expectation_maximisation(estimator: Any) -> EM:

@@ -1,6 +1,6 @@
 """Grammars with latent annotations, learned from a treebank: a class for each algorithm."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -112,6 +112,8 @@ class VBLatentPCFG(SubtypeFields, BoundedSweepFields, TreeFields, LatentPCFG):
     >>> print(model.predict([["the", "cat", "ran"]])[0])
     (S (NP (DT the) (NN cat)) (VP (VBD ran)))
     """
+
+    accelerate: ClassVar[bool] = False  # type: ignore[misc]
 
     _sweeps = VB
 
