@@ -268,8 +268,8 @@ class SweepFields(Parameters):
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool
-        Whether it is done by `tol`: nearly all such fits keep 99.5 % of their labels in ten times
-        the sweeps.
+        Whether it is done by `tol`: more sweeps move hardly a label, but of taggers by EM, whose
+        `tol` is larger, about one in a hundred.
     """
 
     n_init: OptionalCount = None

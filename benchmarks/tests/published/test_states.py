@@ -41,7 +41,7 @@ RESULTS = {"staying": CHAINS, "letters": LETTERS}
 def test_chains_are_what_they_are_called():
     assert all(row[:-10] == row[10:] for row in states.chain("cycle", 0))
     for kind, n in states.TRUE.items():
-        if kind == "cycle":
+        if kind in ("cycle", "three sharing"):
             continue
         X = np.array(states.chain(kind, 0))
         assert X.shape == (10, 200)
@@ -50,6 +50,9 @@ def test_chains_are_what_they_are_called():
         sure = (X[:, :-1] % 2 == 1) & (X[:, 1:] % 2 == 1)
         again = (X[:, :-1] == X[:, 1:])[sure].mean()
         assert again > 0.8 if kind.endswith("staying") else again == 0.0
+    shared = np.array(states.chain("three sharing", 0))
+    assert shared.shape == (30, 100)
+    assert np.unique(shared).tolist() == list(range(10))
 
 
 def test_against_the_best_fixed_number():
