@@ -31,7 +31,7 @@ _NOTHING = 1e-12
 _SETTLED, _ON_ITS_WAY, _SWEEPS_OF_COPY = 2, 20, 100
 # Counts too small for any share to show grow where there are so many times more of them, or as soon
 # as each sweep makes them so much larger; so many tokens may follow each.
-_HIDDEN, _GROWN, _GROWN_A_SWEEP, _FOLLOWERS = 1e-3, 2.0, 1.1, 4.0
+_HIDDEN, _GROWN, _GROWN_A_SWEEP, _FOLLOWERS = 1e-3, 2.0, 1.1, 2.0
 # Nats by which a copy is higher at once; in its last sweep anything beyond rounding counts, as
 # some saddles are left slowly.
 _HIGHER, _ROUNDING = 1e-3, 1e-9
