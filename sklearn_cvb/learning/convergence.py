@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_cvb.learning.model import Fit, Resumable, State, map_arrays
+from sklearn_cvb.learning.model import Fit, Learnable, State, map_arrays
 
 # The first look from which a fit may end; each later one comes after 1.41 times as many sweeps.
 _FIRST = 10
@@ -40,12 +40,8 @@ _HIGHER, _ROUNDING = 1e-3, 1e-9
 Copy = Iterator[tuple[State, float]]
 
 
-class Comparable(Resumable, Protocol):
+class Comparable(Learnable, Protocol):
     """Required where a fit is to end by itself."""
-
-    @property
-    def statistics(self) -> tuple[str, ...]:
-        """Fields of counts that hold sums of statistics, which may have any sign."""
 
     def counts_of_tokens(self, counts: Any) -> Any:
         """Of counts those that say what tokens do: they are compared."""
@@ -93,9 +89,13 @@ def check_convergence(
         return fit._replace(checked_counts=looks)
     distance = share_moved(looks[0], now, rule.model.n_observed)
     n_sweeps = len(fit.history) - rule.n_warm_up
-    moves = distance >= (_NOTHING if n_sweeps < _FIRST else rule.tol)
+    is_early = n_sweeps < _FIRST
+    # Counts that are no numbers have not stood still.
+    moves = not distance < (_NOTHING if is_early else rule.tol)
     if moves or (rule.never_falls and _grows(looks[0], now, n_sweeps, rule)):
-        return fit._replace(checked_counts=looks[-2:], share_moved=distance)
+        # A small share is no news before the first look that may end a fit.
+        share = None if is_early and distance < rule.tol else distance
+        return fit._replace(checked_counts=looks[-2:], share_moved=share)
     copy = rule.disturbed_copy(fit.state)
     if copy is None:
         return fit._replace(checked_counts=looks[-2:], share_moved=distance, converged=True)
@@ -118,7 +118,7 @@ def share_moved(before: Any, now: Any, n_observed: float) -> float:
         before,
         now,
     )
-    return 0.5 * float(max(rows)) / n_observed
+    return 0.5 * float(np.max(rows)) / n_observed
 
 
 def _grows(before: Any, now: Any, n_sweeps: int, rule: StoppingRule) -> bool:

@@ -24,9 +24,6 @@ def even_pieces(starts: np.ndarray, n_tokens: int) -> list[tuple[int, int]]:
     list of tuple
         ``(begin, end)``.
     """
-    if len(starts) > 1 and starts[-1] <= n_tokens:
-        # Asked for in every sweep, also over little data.
-        return [(0, len(starts) - 1)]
     cuts = np.searchsorted(starts, np.arange(n_tokens, starts[-1], n_tokens))
     cuts = np.unique([0, *cuts, len(starts) - 1]).tolist()
     return list(pairwise(cuts))

@@ -136,6 +136,19 @@ def test_a_disturbance_leaves_nothing_behind(name, title, monkeypatch):
     assert all(np.array_equal(one, other) for one, other in zip(before, now, strict=True))
 
 
+@pytest.mark.parametrize("n_sweeps", [5, 7, 9])
+def test_before_the_first_look_that_may_end_a_fit_a_small_share_says_nothing(n_sweeps):
+    model = EMHMM(2, max_iter=n_sweeps, tol=0.6, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="too few to see whether anything still changes"):
+        model.fit(chains())
+
+
+def test_counts_that_are_no_numbers_have_not_stood_still():
+    state = State(np.array([np.nan, 1.0]), None, None)
+    fit = Fit(state, [0.0] * 14, False, checked_counts=(state.counts, state.counts))
+    assert not check_convergence(fit, StoppingRule(0.1, Counted())).converged
+
+
 def test_counts_of_a_look_stay_what_they_were():
     """Where a sweep changes them in place, too."""
     counts = np.zeros(2)
