@@ -12,6 +12,7 @@ of VB overflows, and is believed.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,34 +103,39 @@ def _extrapolated(
     last = counts[2]
     names = getattr(last, "_fields", None)
     kinds = last if names is None else type(last)(*(name in statistics for name in names))
+    paths = map_arrays(partial(_two_sweeps, offset), kinds, *counts)
     squares = np.zeros(2)
 
-    def measure(is_statistic: Any, *three: np.ndarray) -> None:
-        first, second, third = _coordinates(is_statistic, three, offset)
-        weight = _weight(is_statistic, three[2])
-        step, bend = second - first, third - 2.0 * second + first
-        squares[:] += ((step * weight) ** 2).sum(), ((bend * weight) ** 2).sum()
+    def measure(is_statistic: Any, path: TwoSweeps, there: np.ndarray) -> None:
+        weight = _weight(is_statistic, there)
+        squares[:] += ((path.step * weight) ** 2).sum(), ((path.bend * weight) ** 2).sum()
 
-    def lead(is_statistic: Any, *three: np.ndarray) -> np.ndarray:
-        first, second, third = _coordinates(is_statistic, three, offset)
-        step, bend = second - first, third - 2.0 * second + first
-        there = first + 2.0 * length * step + length**2 * bend
-        return there if is_statistic is True else _counts_at(there, third, three[2], offset)
+    def lead(is_statistic: Any, path: TwoSweeps, there: np.ndarray) -> np.ndarray:
+        ahead = path.first + 2.0 * length * path.step + length**2 * path.bend
+        return ahead if is_statistic is True else _counts_at(ahead, path.last, there, offset)
 
-    map_arrays(measure, kinds, *counts)
+    map_arrays(measure, kinds, paths, last)
     length = float(np.clip(np.sqrt(squares[0] / max(squares[1], _TINY)), 1.0, longest))
     if length == 1.0 or not np.isfinite(squares).all():
         return 1.0, None
-    return length, map_arrays(lead, kinds, *counts)
+    return length, map_arrays(lead, kinds, paths, last)
 
 
-def _coordinates(
-    is_statistic: Any, three: tuple[np.ndarray, ...], offset: float
-) -> tuple[np.ndarray, ...]:
-    """Statistics as they are, and logs of counts."""
-    if is_statistic is True:
-        return three
-    return tuple(np.log(np.maximum(one, _TINY) + offset) for one in three)
+class TwoSweeps(NamedTuple):
+    """Of a table, in coordinates: where two sweeps began and ended, r and v."""
+
+    first: np.ndarray
+    last: np.ndarray
+    step: np.ndarray
+    bend: np.ndarray
+
+
+def _two_sweeps(offset: float, is_statistic: Any, *three: np.ndarray) -> TwoSweeps:
+    """From statistics as they are, and from logs of counts."""
+    if is_statistic is not True:
+        three = tuple(np.log(np.maximum(one, _TINY) + offset) for one in three)
+    first, second, third = three
+    return TwoSweeps(first, third, second - first, third - 2.0 * second + first)
 
 
 def _weight(is_statistic: Any, counts: np.ndarray) -> np.ndarray:
