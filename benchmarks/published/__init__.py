@@ -7,7 +7,4 @@ this folder with
   or ``PARTS``, such functions by name, each of which can be run alone;
 - ``tables(results) -> dict``: a `Table` for each name, our figures beside the published ones;
 - ``draw(results, folder)``: pictures named ``<experiment>_*.png``.
-
-``python -m benchmarks.published.marginals`` (how close to the exact posterior) has a command line
-of its own.
 """

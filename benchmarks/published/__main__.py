@@ -117,8 +117,9 @@ def run(name, options):
 def collect(name, settings, parts, folder):
     """Run an experiment; a part's figures are on disk as soon as they are found.
 
-    `parts`: names of the parts to run; None for all. Returns what the experiment found, and under
-    ``"about"`` when, where, how, and by which state of the sources.
+    `parts`: names of the parts to run; None for all, or for those of the small version. Returns
+    what the experiment found, and under ``"about"`` when, where, how, and by which state of the
+    sources.
     """
     path = folder / f"{name}.json"
     about = {
@@ -128,6 +129,7 @@ def collect(name, settings, parts, folder):
         "machine": machine(),
         "quick": settings.quick,
         "n_jobs": settings.n_jobs,
+        "replications": settings.replications,
     }
     module = module_of(name)
     available = getattr(module, "PARTS", None)
@@ -143,7 +145,7 @@ def collect(name, settings, parts, folder):
     results = {}
     if parts and path.exists():
         results = json.loads(path.read_text(encoding="utf-8"))
-    for part in parts or available:
+    for part in parts or (settings.quick and EXPERIMENTS[name].quick) or available:
         results[part] = timed(available[part], settings) | {"about": about}
         save(path, results)
         print(f"{name} {part}: {results[part]['seconds']:.0f} s", flush=True)

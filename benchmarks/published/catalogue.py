@@ -15,6 +15,7 @@ class Experiment(NamedTuple):
     reproduces: str
     minutes: float  # of the whole experiment on one core, about
     needs: tuple[str, ...] = ()  # names of `SOURCES`
+    quick: tuple[str, ...] = ()  # the parts of the small version; all where none is named
 
 
 _WSJ = ("conll2000", "treebank")
@@ -50,6 +51,7 @@ EXPERIMENTS = {
         "what knowing a little brings, in five tasks", 10, (_UD[0], "xl-wa", *_WSJ)
     ),
     "latent": Experiment(f"{_PCFG}, table 1 and figure 7", 60, ("treebank",)),
+    "marginals": Experiment("distance to the exact posterior, on small problems", 10),
     "mean_field": Experiment(f"{_COLLAPSED}, the updates of figures 2 and 4, exactly", 5),
     "mixtures": Experiment(
         "mixtures in each state, held out",

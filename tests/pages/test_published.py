@@ -25,6 +25,7 @@ WAITING = [
     "independent",
     "knowledge",
     "latent",
+    "marginals",
     "mean_field",
     "mixtures",
     "morphology",

@@ -24,6 +24,7 @@ def _tosses(**changes):
         "run": lambda settings: {"heads": 3 if settings.quick else 30},
         "tables": lambda results: {"all": Table(["heads"], [[results["heads"]]], "Tosses")},
         "draw": _draw,
+        "quick": (),
     }
     return SimpleNamespace(**found | changes)
 
@@ -48,11 +49,12 @@ def test_every_module_that_can_be_run_is_in_the_catalogue():
         if re.search(r"^def tables\(", path.read_text(encoding="utf-8"), re.M)
     ]
     assert sorted(with_tables) == sorted(EXPERIMENTS) == list(EXPERIMENTS)
-    for name in EXPERIMENTS:
+    for name, one in EXPERIMENTS.items():
         module = frame.module_of(name)
         assert callable(module.tables)
         assert callable(module.draw)
         assert hasattr(module, "run") or module.PARTS
+        assert set(one.quick) <= set(getattr(module, "PARTS", ()))
 
 
 def test_figures_table_and_picture_are_written_also_into_the_documentation(tmp_path, known):
@@ -162,6 +164,14 @@ def test_a_part_run_alone_keeps_what_the_others_found(tmp_path, known):
     assert run_parts(parts, Settings())["b"]["heads"] == 5
 
 
+def test_a_small_version_is_some_parts_where_these_are_named(tmp_path, known):
+    parts = {"a": lambda settings: {"heads": 1}, "b": lambda settings: {"heads": 2}}
+    known["tosses"] = _tosses(PARTS=parts, quick=("b",))
+    assert list(frame.collect("tosses", Settings(quick=True), None, tmp_path)) == ["b"]
+    assert list(frame.collect("tosses", Settings(quick=True), ["a"], tmp_path)) == ["b", "a"]
+    assert list(frame.collect("tosses", Settings(), None, tmp_path)) == ["a", "b"]
+
+
 def test_figures_of_a_part_are_on_disk_before_the_next_part_runs(tmp_path, known):
     def fail(settings):
         raise RuntimeError("no coin")
@@ -256,10 +266,15 @@ def test_spread_is_that_of_a_sample():
 
 
 def test_all_tables_of_the_documentation_are_on_its_pages():
-    folder = Path(frame.__file__).resolve().parents[2] / "doc" / "published"
-    pages = [path.read_text(encoding="utf-8") for path in folder.glob("*.rst")]
-    included = re.findall(r"^\.\. include:: tables/(.*)$", "\n".join(pages), re.M)
-    assert sorted(included) == sorted(path.name for path in folder.glob("tables/*.rst"))
+    doc = Path(frame.__file__).resolve().parents[2] / "doc"
+    folder = doc / "published"
+    included = [
+        page.parent / name
+        for page in [*folder.glob("*.rst"), *doc.glob("*.rst")]
+        for name in re.findall(r"^\.\. include:: (.*)$", page.read_text(encoding="utf-8"), re.M)
+    ]
+    included = [path for path in included if path.parent == folder / "tables"]
+    assert sorted(included) == sorted(folder.glob("tables/*.rst"))
     shown = [
         shown or fetched
         for path in folder.glob("tables/*.rst")
