@@ -33,6 +33,9 @@ def test_sentences_told_right_are_counted_in_both_directions():
     found = beal_alice.compared(never, never, test)
     assert (found["discrimination"], found["impossible"]) == (0.5, 0.75)
     assert found["log probability"] is None
+    # What differs by rounding, or by the rest of a way that has one end, is a tie.
+    found = beal_alice.compared(Told([-1, -2], [-3, -4]), Told([-1 - 1e-9, -2], [-3, -4]), test)
+    assert found["discrimination"] == 0.5
 
 
 def test_training_sentences_are_the_first_and_not_tested(data_folder):
