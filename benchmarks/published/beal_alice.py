@@ -73,7 +73,7 @@ FULL = Grid(
     200,
     10,
 )
-QUICK = Grid(Cell(2, 10, 2), (1, 2, 16), (1, 10, 20), (1, 2, 8), 2, 40, 4)
+QUICK = Grid(Cell(2, 10, 2), (1, 2, 16), (1, 10), (2, 8), 1, 40, 4)
 
 
 def part(reading, settings):
