@@ -297,7 +297,7 @@ def _draw_runs(models):
         axes.plot(np.linspace(-0.2, 0.2, len(ends)) + place, ends, "o", ms=4, color=colour)
         axes.hlines(np.mean(ends), place - 0.3, place + 0.3, color=colour, lw=1.2)
     axes.set_xticks(range(len(titles)), labels=titles)
-    axes.set(xlabel="sweeps done", ylabel="test perplexity per token")
+    axes.set(xlabel="algorithm, sweeps", ylabel="test perplexity per token")
     axes.grid(axis="y", alpha=0.3)
     return figure
 
