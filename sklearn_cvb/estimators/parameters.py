@@ -276,6 +276,10 @@ class SweepFields(Parameters):
     max_iter: Count = 320
     tol: Annotated[float, Interval(Real, 0, None, closed="left")] = 0.0025
 
+    def _is_accelerated(self) -> bool:
+        """Whether sweeps are."""
+        return False
+
 
 class AcceleratedFields(SweepFields):
     """The same of EM and VB, which may be accelerated.
@@ -402,9 +406,7 @@ class RunFields(Parameters):
 
 def expectation_maximisation(estimator: Any) -> EM:
     """EM, accelerated if that is asked for; or of the most probable structures alone."""
-    if estimator.update == "viterbi":
-        return ViterbiTraining()
-    return EM(isinstance(estimator, AcceleratedFields) and estimator._is_accelerated())
+    return ViterbiTraining() if estimator.update == "viterbi" else EM(estimator._is_accelerated())
 
 
 def variational_bayes(estimator: Any) -> VB:

@@ -128,10 +128,9 @@ class BatchAlgorithm(Algorithm[Learnable]):
         """Weights given counts, and what they cost (nats)."""
         raise NotImplementedError
 
-    def e_step(self, model: Any, weights: Any, work: Any) -> InferenceResult:
+    def e_step(self, model: Learnable, weights: Any, work: Any) -> InferenceResult:
         """Expected counts given weights."""
-        result: InferenceResult = model.infer(weights, work)
-        return result
+        return model.infer(weights, work)
 
     def start(self, model: Learnable, rng: np.random.Generator, seed: Any = None) -> State:
         """First counts: of one E-step under first weights, or whatever the start gives."""
@@ -183,9 +182,10 @@ class ViterbiTraining(EM):
     has_saddles = False
     title_of_history = "log p of best paths + log prior (nats)"
 
-    def e_step(self, model: Decodable, weights: Any, work: Any) -> InferenceResult:
+    def e_step(self, model: Any, weights: Any, work: Any) -> InferenceResult:
         """Counts of what is most probable given weights."""
-        return model.decode(weights)
+        decodable: Decodable = model
+        return decodable.decode(weights)
 
 
 class VB(BatchAlgorithm):
