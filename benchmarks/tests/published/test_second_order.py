@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import restatement
 from estimators import fitted_counts, make_estimator
-from problems import initial_posteriors, make_problem, random_problem
 
+from benchmarks.enumeration.problems import initial_posteriors, make_problem, random_problem
 from benchmarks.published.second_order import counts_of, expected_log, moments, sweeps
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
