@@ -1,6 +1,7 @@
 """How Beal (2003) starts his algorithms: ML from uniform draws, MAP and VB where ML ended."""
 
 import copy
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,13 +9,35 @@ from sklearn_cvb import EMHMM, HMMCounts, Symbols
 
 # Strength of the first Dirichlet posterior around the ML parameters.
 STRENGTH = 10.0
+# Sweeps between two looks at whether the objective still changes.
+_STEP = 10
 
 
-def maximum_likelihood(X, n_states, vocabulary, seed, max_iter, tol):
-    """EM from probabilities drawn uniformly and normalised.
+class Swept(NamedTuple):
+    """A fitted model, and its objective sweep by sweep until one hardly changed it."""
 
-    `tol`: nats per token.
+    model: object
+    history: np.ndarray
+    converged: bool
+
+
+def swept(model, X, nats, most):
+    """Fit until a sweep changes the objective by less than so many nats a symbol.
+
+    The rule of the thesis, not that of `tol`. The model may have up to nine sweeps more.
     """
+    model.set_params(tol=0, max_iter=_STEP, warm_start=True)
+    history, least = np.empty(0), nats * sum(map(len, X))
+    for _ in range(0, most, _STEP):
+        history = np.append(history, model.fit(X).history_)
+        small = np.flatnonzero(np.abs(np.diff(history)) < least)
+        if small.size:
+            return Swept(model, history[: small[0] + 2], True)
+    return Swept(model, history, False)
+
+
+def maximum_likelihood(X, n_states, vocabulary, seed):
+    """EM to be fitted, from probabilities drawn uniformly and normalised; its sweeps are plain."""
     rng = np.random.default_rng(seed)
     model = EMHMM(
         n_states,
@@ -29,7 +52,7 @@ def maximum_likelihood(X, n_states, vocabulary, seed, max_iter, tol):
     )
     sums = drawn.start.sum(), drawn.transition.sum(axis=1)[:, None], drawn.emission.sum(axis=0)
     start = with_counts(model, HMMCounts(*map(np.divide, drawn, sums)))
-    return model.set_params(init=start, max_iter=max_iter, tol=tol).fit(X)
+    return model.set_params(init=start)
 
 
 def with_counts(model, counts):

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 from joblib import Parallel, delayed
 
-from benchmarks.published.beal import maximum_likelihood, mean_with_strength
+from benchmarks.published.beal import maximum_likelihood, mean_with_strength, swept
 from benchmarks.published.tables import Table
 from sklearn_cvb import CVBHMM, VBHMM, Symbols
 from sklearn_cvb.metrics import relabel
@@ -31,6 +31,8 @@ PER_KIND = 7
 SHORTEST, LONGEST = 20, 39
 # A state is kept if it is expected to emit at least half a symbol of all.
 KEPT = 0.5
+# A fit ends when a sweep changes its objective by less than so many nats a symbol.
+NATS, MOST_SWEEPS = 1e-6, 2000
 
 
 def sequences(seed=0):
@@ -69,22 +71,21 @@ def run(settings):
 
 
 def fit_all(X, seed):
-    """The fitted model of every method, each from the same ML fit."""
-    ml = maximum_likelihood(X, N_STATES, ALPHABET, seed, max_iter=2000, tol=1e-6)
+    """The fit of every method, each but the first from that of ML."""
+    ml = swept(maximum_likelihood(X, N_STATES, ALPHABET, seed), X, NATS, MOST_SWEEPS)
     common = {
         "n_components": N_STATES,
         "emission": Symbols(vocabulary=list(ALPHABET), handle_unknown="error"),
-        "max_iter": 2000,
-        "tol": 1e-6,
         "random_state": seed,
         **PRIOR,
     }
-    return {
-        "ML": ml,
-        "VB": VBHMM(init=mean_with_strength(ml), **common).fit(X),
-        "VB counts": VBHMM(init=ml, **common).fit(X),
-        "CVB": CVBHMM(init=ml, **common).fit(X),
+    models = {
+        "VB": VBHMM(init=mean_with_strength(ml.model), **common),
+        "VB counts": VBHMM(init=ml.model, **common),
+        "CVB": CVBHMM(init=ml.model, **common),
     }
+    rest = {name: swept(model, X, NATS, MOST_SWEEPS) for name, model in models.items()}
+    return {"ML": ml} | rest
 
 
 def states_of_kinds(model):
@@ -109,27 +110,27 @@ def n_kept(model):
 def _described(X, seed):
     return {
         name: {
-            "states": n_kept(model),
-            "labelled": len(set().union(*states_of_kinds(model))),
-            "structure": has_structure(model),
-            "sweeps": int(model.n_iter_),
-            "converged": bool(model.converged_),
-            "objective": float(model.objective_),
+            "states": n_kept(fit.model),
+            "labelled": len(set().union(*states_of_kinds(fit.model))),
+            "structure": has_structure(fit.model),
+            "sweeps": len(fit.history),
+            "converged": fit.converged,
+            "objective": float(fit.history[-1]),
         }
-        for name, model in fit_all(X, seed).items()
+        for name, fit in fit_all(X, seed).items()
     }
 
 
 def _pictured(X, seed):
     """What the pictures show of one start, its states in the order of the kinds that use them."""
-    models = fit_all(X, seed)
-    new = np.argsort(_by_kind(models["VB"])).tolist()
+    fits = fit_all(X, seed)
+    new = np.argsort(_by_kind(fits["VB"].model)).tolist()
     found = {}
     for name in ("ML", "VB"):
-        model = relabel(models[name], new)
+        model = relabel(fits[name].model, new)
         means = model.startprob_, model.transmat_, model.emissionprob_
         found[name] = {
-            "history": model.history_.tolist(),
+            "history": fits[name].history.tolist(),
             "means": [table.tolist() for table in means],
         }
     counts = model.counts_

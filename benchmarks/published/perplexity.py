@@ -69,6 +69,8 @@ class Size(NamedTuple):
     chains: int
 
 
+# Runs of both figures of the paper: ten, 20,000 sweeps of Gibbs (three chains here).
+PAPER = Size(1000, 50, 10, 20_000, 3)
 FULL = Size(1000, 50, 3, 3000, 2)
 FULL_STATES = Size(1000, 50, 2, 1000, 1)
 QUICK = Size(150, 30, 2, 100, 1)
@@ -141,8 +143,8 @@ def curves_of(name, form, sentences, size, n_states, only_last=False):
 
 
 def by_sweep(form, settings):
-    """Figure 6: perplexity by sweep."""
-    size = QUICK if settings.quick else FULL
+    """Figure 6: perplexity by sweep; figure 7: at the end of what is learned."""
+    size = QUICK if settings.quick else PAPER if form == LEARNED else FULL
     n_states = 8 if settings.quick else N_STATES
     sentences = split(settings, size.n_sentences)
     # Counts of Gibbs are whole, and VB has no use for the other form: one form serves both.
@@ -157,7 +159,7 @@ def by_sweep(form, settings):
 
 
 def by_states(settings):
-    """Figure 7: perplexity after the last sweep by number of states."""
+    """Perplexity after the last sweep by number of states, which the paper does not have."""
     size = QUICK if settings.quick else FULL_STATES
     sentences = split(settings, size.n_sentences)
     sizes = (4, 8) if settings.quick else STATES
@@ -257,34 +259,66 @@ def _last(curves, what, digits=0):
 
 
 def draw(results, folder):
-    """Perplexity by sweep, one panel a form, and by number of states."""
+    """Perplexity by sweep, of the runs at their end, and by number of states."""
+    forms = [form for form in FORMS if form in results]
+    pictures = {"sweeps": lambda: _draw_sweeps(results, forms)} if forms else {}
+    if LEARNED in results:
+        pictures["runs"] = lambda: _draw_runs(results[LEARNED]["models"])
+    if "states" in results:
+        pictures["states"] = lambda: _draw_states(results["states"]["models"])
+    for name, picture in pictures.items():
+        picture().savefig(folder / f"perplexity_{name}.png", dpi=110)
+
+
+def _draw_sweeps(results, forms):
+    """Figure 6, a panel for each form."""
     from matplotlib.figure import Figure
 
-    forms = [form for form in FORMS if form in results]
-    if forms:
-        figure = Figure(figsize=(3.6 * len(forms) + 1.6, 4.0), layout="constrained")
-        panels = figure.subplots(1, len(forms), sharex=True, sharey=True, squeeze=False)[0]
-        for panel, form in zip(panels, forms, strict=True):
-            _draw_form(panel, form, results[form])
-        panels[0].set_ylabel("test perplexity per token")
-        lines = panels[0].get_legend_handles_labels()
-        figure.legend(*lines, loc="outside right upper", frameon=False)
-        figure.savefig(folder / "perplexity_sweeps.png", dpi=110)
-    if "states" in results:
-        figure = Figure(figsize=(6.4, 4.0), layout="constrained")
-        axes = figure.subplots()
-        models = results["states"]["models"]
-        colours = algorithm_colours(MODELS[name].title for name in models)
-        for marker, colour, (name, found) in zip("s^DP", colours, models.items(), strict=True):
-            means = [np.mean(values) for values in found.values()]
-            spreads = [np.std(values) for values in found.values()]
-            x = [int(size) for size in found]
-            style = {"marker": marker, "markersize": 4, "capsize": 2, "lw": 1.2, "color": colour}
-            axes.errorbar(x, means, spreads, label=MODELS[name].title, **style)
-        axes.set(xlabel="states", ylabel="test perplexity per token")
-        axes.grid(alpha=0.3)
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
-        figure.savefig(folder / "perplexity_states.png", dpi=110)
+    figure = Figure(figsize=(3.6 * len(forms) + 1.6, 4.0), layout="constrained")
+    panels = figure.subplots(1, len(forms), sharex=True, sharey=True, squeeze=False)[0]
+    for panel, form in zip(panels, forms, strict=True):
+        _draw_form(panel, form, results[form])
+    panels[0].set_ylabel("test perplexity per token")
+    lines = panels[0].get_legend_handles_labels()
+    figure.legend(*lines, loc="outside right upper", frameon=False)
+    return figure
+
+
+def _draw_runs(models):
+    """Figure 7: a dot for each run after its last sweep, and their mean."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    axes = figure.subplots()
+    titles = [f"{MODELS[name].title}, {of[0]['sweeps'][-1]:,}" for name, of in models.items()]
+    colours = algorithm_colours(MODELS[name].title for name in models)
+    for place, (colour, curves) in enumerate(zip(colours, models.values(), strict=True)):
+        ends = [one["perplexity"][-1] for one in curves]
+        axes.plot(np.linspace(-0.2, 0.2, len(ends)) + place, ends, "o", ms=4, color=colour)
+        axes.hlines(np.mean(ends), place - 0.3, place + 0.3, color=colour, lw=1.2)
+    axes.set_xticks(range(len(titles)), labels=titles)
+    axes.set(xlabel="algorithm, sweeps", ylabel="test perplexity per token")
+    axes.grid(axis="y", alpha=0.3)
+    return figure
+
+
+def _draw_states(models):
+    """Means and deviations by number of states."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    axes = figure.subplots()
+    colours = algorithm_colours(MODELS[name].title for name in models)
+    for marker, colour, (name, found) in zip("s^DP", colours, models.items(), strict=True):
+        means = [np.mean(values) for values in found.values()]
+        spreads = [np.std(values) for values in found.values()]
+        x = [int(size) for size in found]
+        style = {"marker": marker, "markersize": 4, "capsize": 2, "lw": 1.2, "color": colour}
+        axes.errorbar(x, means, spreads, label=MODELS[name].title, **style)
+    axes.set(xlabel="states", ylabel="test perplexity per token")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    return figure
 
 
 def _draw_form(panel, form, found):

@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import whole
-from sklearn_cvb import CVBHMM, VBHMM, StepSizes, Symbols
-from sklearn_cvb.datasets import fetch_alice
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, HMMParameters, StepSizes, Symbols
+from sklearn_cvb.datasets import fetch_alice, make_hmm_sequences
 from sklearn_cvb.kernels.jit import kept_on_disk
 
 TITLES = {
@@ -30,6 +30,14 @@ _PIECES = 4
 SWEEPS = {"CVB": (2, 10, 50), "VB": (10, 50)}
 _N_STATES, _N_STARTS = 20, 3
 _MOST_WORDS = 100_000
+# How many sequences a call gets, and how long they are; None for pieces of one long sequence.
+CALLS = {
+    "one sequence, 1,000 steps": (None, 1_000),
+    "one sequence, 10,000 steps": (None, 10_000),
+    "100 sentences of 25": (100, 25),
+    "400 sentences of 25": (400, 25),
+}
+_FIRST = {"EM": EMHMM, "VB": VBHMM, "CVB": CVBHMM}
 
 
 class Chain(NamedTuple):
@@ -146,9 +154,62 @@ def compared(name, settings):
     return {"found": found, "n_tokens": len(data.training), "n_symbols": len(data.vocabulary)}
 
 
+def small_chain(n_steps, length, seed):
+    """Sequences of 3 to 6 states and 10 to 30 symbols, a sixth to be foreseen, and the truth."""
+    rng = np.random.default_rng(seed)
+    n_states, n_symbols = int(rng.integers(3, 7)), int(rng.integers(10, 31))
+    n_all = n_steps + n_steps // 5
+    X, _, start, moves, shown = make_hmm_sequences(
+        n_all // length if length else 1,
+        length=length or n_all,
+        n_components=n_states,
+        n_symbols=n_symbols,
+        random_state=seed,
+        return_parameters=True,
+    )
+    if length:
+        training, test = X[: n_steps // length], X[n_steps // length :]
+    else:
+        training, test = [X[0][:n_steps]], [X[0][n_steps:]]
+    true = EMHMM(
+        n_states,
+        emission=Symbols(vocabulary=list(range(n_symbols)), handle_unknown="error"),
+        init=HMMParameters(startprob=start, transmat=moves, emissionprob=shown),
+        fixed=dict.fromkeys(("start", "transitions", "emissions"), True),
+        max_iter=1,
+        tol=0,
+    )
+    return training, test, true.fit(training)
+
+
+def batches_of(training, n_sequences, length):
+    """What each call gets."""
+    if n_sequences is None:
+        (whole_one,) = training
+        return [[whole_one[i : i + length]] for i in range(0, len(whole_one), length)]
+    return [training[i : i + n_sequences] for i in range(0, len(training), n_sequences)]
+
+
+def first_calls(settings):
+    """By how much perplexity is above that of the truth after one pass, for every chain."""
+    n_steps, n_chains = (20_000, 2) if settings.quick else (100_000, 5)
+    found = {calls: {name: [] for name in _FIRST} for calls in CALLS}
+    for calls, (n_sequences, length) in CALLS.items():
+        for seed in range(n_chains):
+            training, test, true = small_chain(n_steps, n_sequences and length, seed)
+            batches = batches_of(training, n_sequences, length)
+            for name, model in _FIRST.items():
+                stream = model(true.n_components, random_state=seed)
+                for batch in batches:
+                    stream.partial_fit(batch)
+                excess = stream.perplexity(test) / true.perplexity(test) - 1
+                found[calls][name].append(float(excess))
+    return {"n_steps": n_steps, "found": found}
+
+
 def one_pass(settings):
     """A synthetic chain that is never in memory as a whole, gone through once."""
-    n_calls, size = (3, 10_000) if settings.quick else (250, 1_000_000)
+    n_calls, size = (3, 10_000) if settings.quick else (100, 1_000_000)
     rng = np.random.default_rng(0)
     model = truth(rng)
     test, seconds, found = drawn(model, rng, 100_000), 0.0, []
@@ -163,7 +224,10 @@ def one_pass(settings):
     return {"found": found}
 
 
-PARTS = {name: partial(compared, name) for name in TITLES} | {"long": one_pass}
+PARTS = {name: partial(compared, name) for name in TITLES} | {
+    "first": first_calls,
+    "long": one_pass,
+}
 
 
 def tables(results):
@@ -182,6 +246,14 @@ def tables(results):
         ]
         title = "Held-out nats per step (standard deviation of three starts); seconds"
         found["chains"] = Table(["", "passes or sweeps", *sizes], rows, title)
+    if "first" in results:
+        rows = [
+            [calls, *(_range(values) for values in by_model.values())]
+            for calls, by_model in results["first"]["found"].items()
+        ]
+        title = "Perplexity above that of the true model after one pass over "
+        title += f"{results['first']['n_steps']:,} symbols, %: lowest to highest of the chains"
+        found["first"] = Table(["a call gets", *_FIRST], rows, title)
     if "long" in results:
         rows = [[f"{n:,}", f"{s:.0f}", f"{nats:.3f}"] for n, s, nats in results["long"]["found"]]
         title = "One pass of CVB over a synthetic chain, a million symbols a call"
@@ -191,6 +263,10 @@ def tables(results):
 
 def _cell(one):
     return f"{plus_minus(one['nats'], 3)}; {one['seconds']:.2f}"
+
+
+def _range(shares):
+    return f"{100 * min(shares):.1f} to {100 * max(shares):.1f}"
 
 
 def draw(results, folder):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.published import beal_sequences
-from benchmarks.published.beal import maximum_likelihood, mean_with_strength
+from benchmarks.published.beal import maximum_likelihood, mean_with_strength, swept
 from benchmarks.published.settings import Settings
 from benchmarks.published.tables import as_text
 
@@ -56,17 +56,27 @@ def test_sequences_are_of_three_kinds():
 
 def test_ml_starts_from_uniform_draws_and_vb_from_its_parameters():
     X = beal_sequences.sequences()
-    one = maximum_likelihood(X, 3, "abc", seed=5, max_iter=1, tol=0)
     rng = np.random.default_rng(5)
     start, transition, emission = rng.random(3), rng.random((3, 3)), rng.random((3, 3))
-    model = maximum_likelihood(X, 3, "abc", seed=5, max_iter=2, tol=0)
+    model = maximum_likelihood(X, 3, "abc", seed=5).set_params(max_iter=2, tol=0).fit(X)
     first = model.history_[0]
     tables = [table / table.sum(axis=-1, keepdims=True) for table in (start, transition, emission)]
     assert first == pytest.approx(sum(_log_likelihood(x, *tables) for x in X), rel=1e-10)
-    assert one.history_[0] == first
     counts = mean_with_strength(model).counts_
     np.testing.assert_allclose(counts.transition, 10 * model.transmat_)
     np.testing.assert_allclose(counts.emission.sum(axis=0), 10)
+
+
+def test_a_fit_ends_with_the_first_sweep_that_changes_little():
+    X = beal_sequences.sequences()
+    fit = swept(maximum_likelihood(X, 3, "abc", seed=5), X, nats=1e-4, most=500)
+    changes = np.diff(fit.history) / sum(map(len, X))
+    assert (changes[:-1] >= 1e-4).all()
+    assert 0 <= changes[-1] < 1e-4
+    assert fit.converged
+    whole = maximum_likelihood(X, 3, "abc", seed=5).set_params(max_iter=500, tol=0).fit(X)
+    np.testing.assert_allclose(fit.history, whole.history_[: len(fit.history)], rtol=1e-9)
+    assert not swept(maximum_likelihood(X, 3, "abc", seed=5), X, nats=0, most=20).converged
 
 
 def _log_likelihood(sequence, start, transition, emission):

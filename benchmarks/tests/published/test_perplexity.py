@@ -69,5 +69,10 @@ def test_tables_and_pictures(results, tmp_path):
     assert "\neq. 29 as printed," in text
     assert ",unigram," in text
     perplexity.draw(results, tmp_path)
-    for name in ("perplexity_sweeps.png", "perplexity_states.png"):
-        assert (tmp_path / name).stat().st_size > 5000
+    for name in ("sweeps", "runs", "states"):
+        assert (tmp_path / f"perplexity_{name}.png").stat().st_size > 5000
+
+
+def test_full_runs_are_those_of_the_paper():
+    assert (perplexity.PAPER.starts, perplexity.PAPER.sweeps) == (10, 50)
+    assert perplexity.PAPER.gibbs_sweeps == 20_000

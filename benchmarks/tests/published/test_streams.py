@@ -36,6 +36,24 @@ def test_a_pass_over_what_is_never_in_memory_gets_better(results):
     assert nats > results["long"]["found"][0][2]
 
 
+def test_the_first_call_brings_a_stream_near_the_truth(results):
+    for by_model in results["first"]["found"].values():
+        for excess in by_model.values():
+            assert -0.01 < min(excess) <= max(excess) < 0.08
+
+
+def test_truth_knows_its_chain_and_calls_get_all_of_it():
+    for length, calls in ((None, (None, 100)), (25, (8, 25))):
+        training, test, true = streams.small_chain(1_000, length, 0)
+        assert (sum(map(len, training)), sum(map(len, test))) == (1_000, 200)
+        batches = streams.batches_of(training, *calls)
+        assert sum(len(x) for batch in batches for x in batch) == 1_000
+        assert true.perplexity(test) < len(true.vocabulary_)
+        # Nothing of it is learned.
+        again = streams.small_chain(2_000, length, 0)[2]
+        assert (again.transmat_ == true.transmat_).all()
+
+
 def test_tables_and_picture(results, tmp_path):
     tables = streams.tables(results)
     rows = tables["chains"].rows
