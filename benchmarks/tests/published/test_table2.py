@@ -27,6 +27,16 @@ def test_cvb_is_ahead_of_vb_and_em_with_a_poor_dictionary(results):
         assert means[name] > max(means["vb"], means["em"]) + 0.02
 
 
+def test_the_second_order_takes_what_the_first_chooses_and_falls_behind_it(results, quick):
+    single = table2.second_order(quick)
+    fits, first = single["rows"]["3"], results["3"]["methods"]["cvb-token"]
+    assert (fits["alpha"], fits["beta"]) == (first["alpha"], first["beta"])
+    assert max(fits["accuracies"]) < min(first["accuracies"]) - 0.02
+    table = table2.tables(results | {"second-order": single})["accuracies"]
+    column = table.header.index("CVB token, order 2")
+    assert [row[column] for row in table.rows] == ["", "", table2.accuracy(fits), ""]
+
+
 def test_margins_are_start_by_start():
     fits = {"vb": {"accuracies": [0.80, 0.82]}, "cvb-token": {"accuracies": [0.85, 0.83]}}
     margins = table2.margins({"methods": fits}, "cvb-token", "vb")
