@@ -5,7 +5,6 @@ import logging
 import pickle
 from types import SimpleNamespace
 
-import brute
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm, poisson
@@ -13,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import sklearn_cvb
+from benchmarks.enumeration import brute
 from sklearn_cvb import EMHMM, VBHMM, HMMParameters, Symbols, split_by_lengths
 from sklearn_cvb.hmmlearn import base, hmm, vhmm
 

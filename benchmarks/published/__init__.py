@@ -1,13 +1,10 @@
-"""All experiments: those of published papers, with our figures beside theirs, and two of our own.
+"""All experiments: those of published papers, with our figures beside theirs, and our own.
 
-``python -m benchmarks.published --help`` lists them. Each is a module of this folder with
+``python -m benchmarks.published --list`` lists them, as `catalogue` has them. Each is a module of
+this folder with
 
 - ``run(settings) -> dict``: every figure with its spread, its seeds and its seconds, fit for JSON;
   or ``PARTS``, such functions by name, each of which can be run alone;
 - ``tables(results) -> dict``: a `Table` for each name, our figures beside the published ones;
 - ``draw(results, folder)``: pictures named ``<experiment>_*.png``.
-
-Two studies have command lines of their own: ``python -m benchmarks.published.marginals`` (how close
-to the exact posterior) and ``python -m benchmarks.published.coverage`` (how often intervals hold
-the truth).
 """

@@ -2,8 +2,7 @@
 
 Both CVB updates approximate a coordinate ascent on the collapsed bound E_q[log p(x, z)] + H(q),
 with q a product over tokens (figure 2) or over sequences (figure 4). On problems small enough to
-enumerate the exact ascent is run beside them, from the same start. Needs a checkout of the
-repository: problems and enumeration are those of its tests.
+enumerate the exact ascent is run beside them, from the same start.
 """
 
 from typing import NamedTuple
@@ -11,13 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import entr, softmax
 
-# First: it puts the folder of the tests where the next imports find it.
-from benchmarks.published import marginals as first_order  # isort: split
-
-import brute
-from chain.marginal_errors import CONCENTRATIONS, mean_distance, quality_problems
-from problems import initial_posteriors, token_states
-
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import initial_posteriors, token_states
+from benchmarks.published import marginals as first_order
+from benchmarks.published.marginals import CONCENTRATIONS, mean_distance, quality_problems
 from benchmarks.published.tables import Table
 
 TOKEN, SEQUENCE = "exact, token", "exact, sequence"

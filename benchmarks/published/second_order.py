@@ -3,17 +3,13 @@
 Every random count of figure 2 (Wang and Blunsom 2013) is a mixture: a list of (weight, prior,
 chances), where the chances are those of the independent events it counts. All are collected again
 from q for every token and state. The package has the first order alone: the experiments that show
-what the second is worth, `marginals` and `mean_field`, run this. Needs the problems of the tests.
+what the second is worth, `marginals` and `mean_field`, run this; on whole texts
+`second_order_sweeps` does, which keeps the sums.
 """
-
-import sys
-from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
-
-from problems import legal_states
+from benchmarks.enumeration.problems import legal_states
 
 
 def other_chances(problem, q, i, t, k, counted):

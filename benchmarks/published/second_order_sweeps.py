@@ -52,7 +52,7 @@ class Sums(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Prior cells, as problems of the tests have them: the start row is the last of `alpha`."""
+    """Prior cells, as a `Problem` has them: the start row is the last of `alpha`."""
 
     alpha: np.ndarray  # (K + 1, K)
     beta: np.ndarray  # (K, W)

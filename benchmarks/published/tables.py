@@ -58,8 +58,11 @@ def as_text(tables):
     return "\n".join(f"{table.title}\n{comma_separated(table)}" for table in tables.values())
 
 
-def write_tables(name, tables, folder):
-    """Write ``NAME_WHAT.csv`` for each table that has rows, and ``NAME.rst``, which shows them."""
+def write_tables(name, tables, folder, footer=""):
+    """Write ``NAME_WHAT.csv`` for each table that has rows, and ``NAME.rst``, which shows them.
+
+    `footer`: what ``NAME.rst`` ends with.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for what, table in tables.items():
@@ -67,7 +70,8 @@ def write_tables(name, tables, folder):
             path = folder / f"{name}_{what}.csv"
             path.write_text(comma_separated(table), encoding="utf-8")
             written.append((table.title, path))
-    (folder / f"{name}.rst").write_text(as_page(written), encoding="utf-8")
+    page = "\n".join(filter(None, [as_page(written), footer]))
+    (folder / f"{name}.rst").write_text(page, encoding="utf-8")
 
 
 def as_page(written):

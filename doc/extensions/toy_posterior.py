@@ -16,7 +16,7 @@ from sklearn_cvb import Symbols, TagDictionary
 
 HERE = Path(__file__).resolve().parent
 # Exact answers are those that the tests compare with.
-sys.path.insert(0, str(HERE.parents[1] / "tests" / "helpers"))
+sys.path.insert(0, str(HERE.parents[1]))
 
 TAGS = ["NOUN", "VERB"]
 DICTIONARY = {
@@ -48,8 +48,8 @@ AMBIGUOUS = [word for word, tags in DICTIONARY.items() if len(tags) > 1]
 
 def exact_beliefs(X, alpha):
     """p(verb) of each ambiguous token, by enumerating all taggings."""
-    import brute
-    from problems import Problem
+    from benchmarks.enumeration import brute
+    from benchmarks.enumeration.problems import Problem
 
     words = list(DICTIONARY)
     problem = Problem(

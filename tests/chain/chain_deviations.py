@@ -1,7 +1,8 @@
 """How far the means of a chain of samples are from exact probabilities, in standard errors."""
 
-import brute
 import numpy as np
+
+from benchmarks.enumeration import brute
 
 N_BATCHES = 40
 

@@ -1,10 +1,11 @@
 """What theory promises of the objectives: EM and VB never fall, VB stays below the evidence."""
 
-import brute
 import numpy as np
 import pytest
 from estimators import make_estimator
-from problems import random_problem, with_priors
+
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import random_problem, with_priors
 
 PROBLEMS = range(24)
 

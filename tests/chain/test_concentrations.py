@@ -5,9 +5,9 @@ import pytest
 import restatement
 import restatement_token
 from estimators import ALGORITHMS, fitted_counts, make_estimator
-from problems import initial_posteriors, random_problem, with_priors
 from restatement_hyper import count_presence, hyper_update, repaired_hyper_update
 
+from benchmarks.enumeration.problems import initial_posteriors, random_problem, with_priors
 from sklearn_cvb import Samples, Transitions
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -6,22 +6,22 @@ A problem "with the end" has one more token in each sequence, missing and in the
 import itertools
 import pickle
 
-import brute
 import numpy as np
 import pytest
 import restatement
 from estimators import ALGORITHMS, exp_digamma, heeded, make_estimator, tag
-from problems import (
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+import sklearn_cvb
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import (
     initial_posteriors,
     legal_states,
     make_problem,
     random_problem,
     with_priors,
 )
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
-
-import sklearn_cvb
 from sklearn_cvb import (
     CVBHMM,
     EMHMM,

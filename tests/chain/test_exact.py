@@ -1,6 +1,5 @@
 """Inference of fitted models against enumeration of all paths."""
 
-import brute
 import numpy as np
 import pytest
 from estimators import (
@@ -10,8 +9,9 @@ from estimators import (
     posterior_means,
     prediction_weights,
 )
-from problems import make_problem, random_problem, random_sequences
 
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import make_problem, random_problem, random_sequences
 from sklearn_cvb import Symbols, Transitions
 
 # Symbols 3 and 4 are missing from the partial dictionary: free.

@@ -2,15 +2,15 @@
 
 from functools import cache
 
-import brute
 import numpy as np
 import pytest
 import restatement
 import restatement_token
 from chain.chain_deviations import deviations, exact_together, one_hot, together
 from estimators import make_estimator, posterior_means
-from problems import make_problem, with_priors
 
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import make_problem, with_priors
 from sklearn_cvb import Samples
 
 N_SWEEPS, N_BURN_IN = 3_500, 500

@@ -2,17 +2,17 @@
 
 from functools import cache
 
-import brute
 import numpy as np
 import pytest
 import restatement
 from chain.chain_deviations import deviations, exact_together, one_hot, together
 from chain.unequal_priors import prior_cells, with_unequal_priors
 from estimators import make_estimator
-from problems import make_problem, unequal_priors, with_priors
 from scipy.stats import kstest
 from sklearn import config_context
 
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import make_problem, unequal_priors, with_priors
 from sklearn_cvb import GibbsHMM, Samples, Symbols
 from sklearn_cvb.chain.symbols import sampling as gibbs_sweeps
 from sklearn_cvb.chain.symbols.sampling import draw_weights

@@ -4,13 +4,13 @@ import pickle
 import warnings
 from itertools import pairwise
 
-import brute
 import numpy as np
 import pytest
 from chain.chain_deviations import deviations, one_hot
 from estimators import ALGORITHMS, as_states, fitted_counts, make_estimator, prediction_weights, tag
-from problems import initial_posteriors, make_problem
 
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import initial_posteriors, make_problem
 from sklearn_cvb import (
     CVBHMMTagger,
     EMHMMTagger,

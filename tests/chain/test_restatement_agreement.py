@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import brute
 import numpy as np
 import pytest
 import restatement
@@ -16,14 +15,15 @@ from estimators import (
     make_estimator,
     tag,
 )
-from problems import (
+
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import (
     initial_posteriors,
     legal_states,
     random_problem,
     unequal_priors,
     with_priors,
 )
-
 from sklearn_cvb import Symbols
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -1,14 +1,14 @@
 """One sweep of the Gibbs sampler against a slow restatement, number by number."""
 
-import brute
 import numpy as np
 import pytest
 import restatement
 import restatement_token
 from chain.unequal_priors import with_unequal_priors
-from problems import make_problem, random_problem, unequal_priors
 from scipy.special import gammaln
 
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import make_problem, random_problem, unequal_priors
 from sklearn_cvb import Samples
 from sklearn_cvb.chain.parameters.rows import ChainConcentrations, HMMCounts, prior_of, tally_of
 from sklearn_cvb.chain.paths.lattice import cells_for, lattice_for, problem_of

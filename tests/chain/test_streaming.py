@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from brute import marginals, pair_marginals
 from scipy.special import digamma
 
+from benchmarks.enumeration.brute import marginals, pair_marginals
 from sklearn_cvb import (
     CVBHMM,
     EMHMM,

@@ -6,9 +6,9 @@ import types
 import numpy as np
 import pytest
 from estimators import make_estimator
-from problems import make_problem
 from scipy.stats import beta as beta_distribution
 
+from benchmarks.enumeration.problems import make_problem
 from sklearn_cvb import (
     CVBHMM,
     EMHMM,

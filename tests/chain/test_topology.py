@@ -1,15 +1,21 @@
 """Topologies: steps that are ruled out have no weight, no prior and no count, in any algorithm."""
 
-import brute
 import numpy as np
 import pytest
 import restatement
 import restatement_token
 from chain.chain_deviations import deviations, exact_together, together
 from estimators import ALGORITHMS, fitted_counts, make_estimator, posterior_means
-from problems import initial_posteriors, make_problem, random_problem, with_mask, with_priors
 
 import sklearn_cvb
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import (
+    initial_posteriors,
+    make_problem,
+    random_problem,
+    with_mask,
+    with_priors,
+)
 from sklearn_cvb import (
     CVBHMM,
     EMHMM,

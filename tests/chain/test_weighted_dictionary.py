@@ -1,13 +1,13 @@
 """Dictionaries with weights: the same asymmetric prior and start in every algorithm."""
 
-import brute
 import numpy as np
 import pytest
 from chain.unequal_priors import fit_with_unequal_priors
 from estimators import ALGORITHMS, fitted_counts, make_estimator, tag
-from problems import initial_posteriors, make_problem, random_problem
 from sklearn.utils._param_validation import InvalidParameterError
 
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import initial_posteriors, make_problem, random_problem
 from sklearn_cvb import (
     CVBHMMTagger,
     EMHMMTagger,

@@ -2,11 +2,12 @@
 
 import itertools
 
-import brute
 import numpy as np
 import pytest
-from problems import make_problem, random_problem, unequal_priors
 from scipy.special import gammaln
+
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import make_problem, random_problem, unequal_priors
 
 
 def _random_weights(rng, n_states, n_symbols):

@@ -1,13 +1,19 @@
 """The slow restatements are checked against enumeration and against what theory promises."""
 
-import brute
 import numpy as np
 import pytest
 import restatement
 import restatement_hyper
 import restatement_token
-from problems import initial_posteriors, make_problem, random_problem, unequal_priors
 from scipy.special import digamma
+
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import (
+    initial_posteriors,
+    make_problem,
+    random_problem,
+    unequal_priors,
+)
 
 SWEEPS = {
     "em": restatement.em_sweeps,

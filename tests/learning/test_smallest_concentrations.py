@@ -6,7 +6,6 @@ a prior far below is lost; the re-statements add up what is left, and lose nothi
 
 import warnings
 
-import brute
 import numpy as np
 import pytest
 import restatement
@@ -14,12 +13,13 @@ import restatement_pcfg as plain
 from dependency_enumeration import Tables, log_arc_weight, projective_trees, ways_of_tree
 from enumerated import enumerated_grammar, learned
 from estimators import ALGORITHMS, fit_sweeps, fitted_counts, make_estimator
-from problems import initial_posteriors, make_problem, random_problem
 from scipy.special import digamma, logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from watching import watch
 
 import sklearn_cvb
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import initial_posteriors, make_problem, random_problem
 from sklearn_cvb import (
     CVBHMM,
     CVBPCFG,

@@ -5,19 +5,19 @@ import pickle
 import signal
 from functools import partial
 
-import brute
 import numpy as np
 import pytest
 import restatement_pcfg as plain
 from chain.chain_deviations import one_hot
 from estimators import heeded, is_sampler, make_estimator
 from interruption import Interrupt, watched
-from problems import make_problem
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from watching import watch
 
 import sklearn_cvb
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import make_problem
 from sklearn_cvb import CVBHMM, EMPCFG, GibbsPCFG, Grammar, HastingsPCFG, Samples, Windows
 from sklearn_cvb.chain.symbols import leave_out
 from sklearn_cvb.compilation.cases import SITUATIONS

@@ -2,13 +2,13 @@
 
 import itertools
 
-import brute
 import numpy as np
 import pytest
-from chain.marginal_errors import quality_problems
-from problems import initial_posteriors, token_states
 
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import initial_posteriors, token_states
 from benchmarks.published import mean_field
+from benchmarks.published.marginals import quality_problems
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import restatement
 from estimators import fitted_counts, make_estimator
-from problems import (
+
+from benchmarks.enumeration.problems import (
     initial_posteriors,
     legal_states,
     make_problem,
     random_problem,
     unequal_priors,
 )
-
 from benchmarks.published import second_order_sweeps
 from benchmarks.published.second_order import counts_of, expected_log, moments, sweeps
 from benchmarks.published.taggers import Plan, fit_restarts

@@ -2,18 +2,18 @@
 
 import pickle
 
-import brute
 import numpy as np
 import pytest
 import restatement
 import restatement_token
 from estimators import fitted_counts
 from form_restatement import plain_shares
-from problems import make_problem
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils._param_validation import InvalidParameterError
 
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import make_problem
 from sklearn_cvb import (
     CVBHMM,
     CVBHMMTagger,

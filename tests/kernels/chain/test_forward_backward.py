@@ -2,11 +2,11 @@
 
 from itertools import pairwise
 
-import brute
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from benchmarks.enumeration import brute
 from sklearn_cvb.chain.parameters.rows import HMMCounts
 from sklearn_cvb.kernels.chain import decoding, log_space
 from sklearn_cvb.kernels.chain import forward_backward as chain

@@ -2,10 +2,10 @@
 
 from itertools import pairwise
 
-import brute
 import numpy as np
 import pytest
 
+from benchmarks.enumeration import brute
 from sklearn_cvb import EMHMM, Symbols
 from sklearn_cvb.chain.parameters.rows import HMMCounts
 from sklearn_cvb.chain.starts.starting_points import parameter_weights

@@ -1,0 +1,1 @@
+"""Corpora small enough to enumerate, and exact answers about them: for experiments and tests."""
