@@ -201,13 +201,11 @@ def choice_by_size(settings):
 
 
 PARTS = (
-    {"choice": choice}
+    {"starts": starts, "second-order": second_order, "choice": choice}
     | {name: partial(row, name) for name in ROWS}
     | {
         "choice by size": choice_by_size,
-        "second-order": second_order,
         "draws": draws,
-        "starts": starts,
         "brown": brown,
         "brown weights": partial(brown, weights=True),
         "em-viterbi": viterbi,

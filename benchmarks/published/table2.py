@@ -67,10 +67,11 @@ def _by_row(settings, fit):
 
 
 ROWS = tuple(map(str, PUBLISHED_AMBIGUITY))
-PARTS = {name: partial(row, int(name)) for name in ROWS} | {
-    "second-order": second_order,
-    "em-viterbi": viterbi,
-}
+PARTS = (
+    {"second-order": second_order}
+    | {name: partial(row, int(name)) for name in ROWS}
+    | {"em-viterbi": viterbi}
+)
 
 
 def tables(results):
