@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, dataclass_transform, ge
 
 import numpy as np
 
-from sklearn_cvb.learning.algorithms import EM, VB
+from sklearn_cvb.learning.algorithms import EM, VB, ViterbiTraining
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.reading.validation import Interval, InvalidParameterError, Seed, StrOptions
@@ -297,6 +297,21 @@ class AcceleratedFields(SweepFields):
         return self.accelerate and self.tol > 0 and (init is None or isinstance(init, str))
 
 
+class UpdateFields(Parameters):
+    """What EM learns from.
+
+    Parameters
+    ----------
+    update : {"batch", "viterbi"}
+        What a sweep counts: everything that is possible, as often as it is expected, or the most
+        probable path, tree or alignment of each sequence alone. "viterbi" is Viterbi training, or
+        hard EM, which raises the joint probability of the data and these: it ends after few sweeps,
+        and where the likelihood is lower. A sweep is plain then.
+    """
+
+    update: Annotated[str, StrOptions({"batch", "viterbi"})] = "batch"
+
+
 class BoundedSweepFields(AcceleratedFields):
     """The same of variational Bayes.
 
@@ -386,8 +401,10 @@ class RunFields(Parameters):
 
 
 def expectation_maximisation(estimator: Any) -> EM:
-    """EM, accelerated if that is asked for."""
-    return EM(estimator._is_accelerated())
+    """EM, accelerated if that is asked for; or of the most probable structures alone."""
+    if estimator.update == "viterbi":
+        return ViterbiTraining()
+    return EM(isinstance(estimator, AcceleratedFields) and estimator._is_accelerated())
 
 
 def variational_bayes(estimator: Any) -> VB:

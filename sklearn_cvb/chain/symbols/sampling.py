@@ -152,10 +152,17 @@ def slots_of(lattice: Lattice, states: np.ndarray) -> np.ndarray:
 
 def counts_of_path(problem: Problem, slots: np.ndarray) -> HMMCounts:
     """Actual counts of a path."""
-    cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
+    lattice = problem.lattice
+    states = lattice.state[slots].astype(np.intp)
+    return count_states(states, lattice.cell[slots], problem.corpus.starts, problem.cells)
+
+
+def count_states(
+    states: np.ndarray, used: np.ndarray, starts: np.ndarray, cells: Cells
+) -> HMMCounts:
+    """Counts of the states of all tokens, and of the cells of emissions that they use, or -1."""
     n = cells.n_states
-    states, used = lattice.state[slots].astype(np.intp), lattice.cell[slots]
-    if used.min() < 0:
+    if used.min(initial=0) < 0:
         used = used[used >= 0]
     steps = states[:-1] * n + states[1:]
     # The last state of a sequence and the first of the next are neighbours, but no transition.
