@@ -135,18 +135,25 @@ def test_tables_of_starts_name_each_once(parts):
 
 
 def test_parts_of_single_methods_are_columns_between_the_others(row, parts):
-    single = parts("second-order")
-    columns = table1.tables({"1000": row | {"seconds": 1.0}, "second-order": single})
+    single = {name: parts(name) for name in ("em-viterbi", "second-order")}
+    columns = table1.tables({"1000": row | {"seconds": 1.0}} | single)
     for name in ("accuracies", "times"):
-        table = columns[name]
-        ours = dict(zip(table.header, table.rows[0], strict=True))
-        assert ours["EM, Viterbi training"] == ""
-        assert ours["CVB token, order 2"]
-        order = [title for title in table.header if title in table1.COLUMNS.values()]
+        order = [title for title in columns[name].header if title in table1.COLUMNS.values()]
         assert order == list(table1.COLUMNS.values())
-    fits = single["rows"]["1000"]
-    assert columns["accuracies"].rows[0][7] == table1.accuracy(fits)
-    assert (fits["alpha"], fits["beta"], len(fits["accuracies"])) == (1.0, 0.03, 3)
+    table = columns["accuracies"]
+    ours = dict(zip(table.header, table.rows[0], strict=True))
+    for name, part in single.items():
+        fits = part["rows"]["1000"]
+        assert ours[table1.COLUMNS[name]] == table1.accuracy(fits)
+        assert len(fits["accuracies"]) == 3
+    without = table1.tables({"1000": row | {"seconds": 1.0}})["accuracies"]
+    assert without.rows[0][without.header.index("CVB token, order 2")] == ""
+
+
+def test_hard_em_is_below_em_from_the_same_starts(parts, quick):
+    hard = parts("em-viterbi")["rows"]["1000"]["accuracies"]
+    soft = fit_restarts("em", first_sentences(quick, 200), Plan(20, 3))["accuracies"]
+    assert max(hard) < min(soft)
 
 
 @pytest.mark.parametrize(("part", "least"), [("draws", 0.8), ("brown", 0.4)])
