@@ -146,10 +146,8 @@ class WeightedNumbers(WeightedSequences):
         """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
         chain, stretches = self._chain()
         # What came up to each step does not tell that the sequence ends.
-        online, starts = chain._replace(end=None), self.corpus.starts
-        return e_step.filter_steps(online, self._step_scores(), starts, stretches, every_step=True)[
-            :2
-        ]
+        online, steps = chain._replace(end=None), (self._step_scores(), self.corpus.starts)
+        return e_step.filter_steps(online, *steps, stretches, every_step=True)[:2]
 
     def _step_scores(self) -> StepScores:
         """Log weights of all steps."""
@@ -161,8 +159,7 @@ class WeightedNumbers(WeightedSequences):
 
     def log_emissions(self) -> np.ndarray:
         """Log densities (n_steps, K) under all states."""
-        logs = self.logs.emission.reshape(-1, self.cells.n_emitting) + self.log_offsets[:, None]
-        return logs
+        return self.logs.emission.reshape(-1, self.cells.n_emitting) + self.log_offsets[:, None]
 
     def log_offset(self) -> np.ndarray:
         """The largest log weights of its steps."""
