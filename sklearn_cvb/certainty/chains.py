@@ -98,8 +98,8 @@ class PosteriorIntervals(TrainingSequences):
             None is "samples" for samplers, "calibrated" where the data are at hand, else "mean
             field" with a warning.
         n_draws : int, default=40
-            How many `draws` there are: this many short runs of "calibrated", at most this many of
-            the samples. ArviZ's criteria want hundreds.
+            How many `draws` there are: this many short runs of "calibrated", this many independent
+            ones of "mean field", at most this many of the samples. ArviZ's criteria want hundreds.
         n_jobs : int or None, default=None
             Threads that make the short runs; the result does not depend on it.
         random_state : int, RandomState or None, default=None
@@ -113,8 +113,9 @@ class PosteriorIntervals(TrainingSequences):
             numbers `emission` is a dict of arrays of shape (2, n_components, n_columns): "means"
             and "variances", "rates" or "probabilities"; of regressions "intercepts",
             "coefficients" and "variances" of residuals; for `Columns` a list of such dicts.
-            `draws`, of all but "mean field", are for `predict_next`, `predict_proba`, scores and
-            ArviZ.
+            `draws` are for `predict_next`, `predict_proba`, scores and ArviZ. Those of "mean field"
+            change nothing of the intervals; averaged over them `score_samples` is the predictive
+            likelihood of Beal (2003), eq. 3.81.
 
         Raises
         ------
@@ -164,21 +165,25 @@ class PosteriorIntervals(TrainingSequences):
             if method == "mean field":
                 warn([_NO_DATA])
         check_choice("method", method, methods)
-        from sklearn_cvb.certainty.draws import calibrated_draws, draws_of_samples, posterior_of
+        from sklearn_cvb.certainty.draws import (
+            calibrated_draws,
+            draws_of_mean_field,
+            draws_of_samples,
+            posterior_of,
+        )
         from sklearn_cvb.learning.generators import spawn_generators
 
         intervals = posterior_of(learned).intervals
         if method != "calibrated" and X is not None and place_of(X) == "memory":
             # Nothing is drawn given X, which may be of something else all the same.
             self._training(learned, X, y)
-        if method == "mean field":
-            return intervals(self._posteriors(learned), level)
         check_level(level)
         check_counts(n_draws=n_draws)
         generators = spawn_generators(check_random_state(random_state), 1 + n_draws)
-        if method == "samples":
+        if method != "calibrated":
             found = intervals(self._posteriors(learned), level)
-            draws = draws_of_samples(learned, self._posteriors(learned), n_draws, generators[0])
+            draw = draws_of_samples if method == "samples" else draws_of_mean_field
+            draws = draw(learned, self._posteriors(learned), n_draws, generators[0])
             return found._replace(draws=draws)
         model = self._model(self._training(learned, X, y))
         draws, named = calibrated_draws(model, learned, n_jobs, generators, self.verbose)
@@ -213,10 +218,7 @@ class PosteriorIntervals(TrainingSequences):
         if draws is None:
             return super().score_samples(X, per)
         check_choice("per", per, ("sequence", "token"))
-        learned = self._learned_of_draws(draws)
-        reads, observed = self._observation().read_under_samples(
-            learned, self._checked_input(X, learned=learned), draws.posteriors
-        )
+        reads, observed = self._reads_under(draws, X)
         log_z = prediction.mean_likelihoods([read.log_z() for read in reads])
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
 
@@ -240,12 +242,7 @@ class PosteriorIntervals(TrainingSequences):
         """
         if draws is None:
             return super().predict_proba(X)
-        learned = self._learned_of_draws(draws)
-        reads = list(
-            self._observation().read_under_samples(
-                learned, self._checked_input(X, learned=learned), draws.posteriors
-            )[0]
-        )
+        reads = list(self._reads_under(draws, X)[0])
         table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
         return arrange(reads[0].corpus, table, np.nan)
 
@@ -314,6 +311,14 @@ class PosteriorIntervals(TrainingSequences):
             learned, self._checked_input(X, learned=learned), draws.weights
         )
         return sequence_log_likelihoods(reads) if per == "sequence" else step_log_likelihoods(reads)
+
+    def _reads_under(self, draws: "Draws", X: Any) -> tuple[Iterable[Any], np.ndarray]:
+        """Sequences given the counts of each draw, or under the parameters where it has none."""
+        learned, observation = self._learned_of_draws(draws), self._observation()
+        X = self._checked_input(X, learned=learned)
+        if draws.posteriors:
+            return observation.read_under_samples(learned, X, draws.posteriors)
+        return observation.read_under_each(learned, X, draws.weights)
 
     def _learned_of_draws(self, draws: Any) -> Learned:
         """The fitted values, where these draws are of their posterior."""
