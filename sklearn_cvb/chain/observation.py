@@ -85,8 +85,11 @@ class Observation(FamilyObservation):
 
     def n_restarts(self, reading: Reading) -> int:
         """How many are swept: one, where the best of joined starts was chosen."""
-        is_chosen = self.options.is_collapsed and self.joins_states(reading)
-        return 1 if is_chosen else self.options.n_restarts
+        return (
+            1
+            if self.options.is_collapsed and self.joins_states(reading)
+            else self.options.n_restarts
+        )
 
     def with_common_columns(self, X: Any) -> Any:
         """Sequences that several models are fitted to, some each, with the columns of all."""
