@@ -628,10 +628,8 @@ def count_path(
         transition[:, n] += np.bincount(path[starts[1:] - 1], minlength=size)
     posterior = np.zeros((len(path), n))
     posterior[np.arange(len(path)), path] = 1.0
-    posteriors, whole = (
-        StepPosteriors(posterior, pairs, np.empty(0), lasting),
-        np.array([0, len(path)]),
-    )
+    whole = np.array([0, len(path)])
+    posteriors = StepPosteriors(posterior, pairs, np.empty(0), lasting)
     return HMMCounts(start, transition, statistics_of(posteriors, observations, problem, whole)[0])
 
 

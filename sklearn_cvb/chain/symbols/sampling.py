@@ -351,17 +351,13 @@ def draw_weights(
 
     The cells that a dictionary rules out have their share of each row, which is drawn too.
     """
-    n = cells.n_states
+    n, how = cells.n_states, (temperature, rng)
     rows = np.repeat(np.arange(n), n)
     ruled_out = prior.emission_total - cells.row_totals(prior.emission)
     ruled_out[ruled_out < _ROUNDING * prior.emission_total] = 0.0
-    start = draw_rows(
-        counts.start + prior.start, np.zeros(n, np.intp), np.zeros(1), temperature, rng
-    )
-    transition = draw_rows(
-        (counts.transition + prior.transition).ravel(), rows, np.zeros(n), temperature, rng
-    )
-    emission = draw_rows(counts.emission + prior.emission, cells.state, ruled_out, temperature, rng)
+    start = draw_rows(counts.start + prior.start, np.zeros(n, np.intp), np.zeros(1), *how)
+    transition = draw_rows((counts.transition + prior.transition).ravel(), rows, np.zeros(n), *how)
+    emission = draw_rows(counts.emission + prior.emission, cells.state, ruled_out, *how)
     return ChainWeights(start, transition.reshape(n, n), emission)
 
 
