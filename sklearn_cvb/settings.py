@@ -269,9 +269,9 @@ class Transitions(Setting):
     end_state : bool, default=False
         Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
         one more cell, p(end | last state), with the same prior, and likelihoods include the end.
-    start_alpha : float or None, default=None
-        Concentration of the start row (EM: pseudo-count, 0 or more), 1e-10 to 1e10; None for
-        `alpha`.
+    start_alpha : float, array or None, default=None
+        Concentration of the start row (EM: pseudo-count, 0 or more), 1e-10 to 1e10; or an array of
+        prior cells, (n_components,), of taggers in the order of `classes_`; None for `alpha`.
     start : {"free", "stationary"}, default="free"
         "stationary": sequences are cut from chains that have run for long, and begin in the
         stationary distribution of the transitions. It is learned by EM alone, as then the rows have
@@ -311,7 +311,7 @@ class Transitions(Setting):
     topology: str | ArrayLike = "full"
     _: KW_ONLY
     end_state: bool = False
-    start_alpha: float | None = None
+    start_alpha: float | ArrayLike | None = None
     start: str = "free"
     sticky: float = 0.0
     prior: str | HDP = "dirichlet"
@@ -321,7 +321,7 @@ class Transitions(Setting):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "topology": [StrOptions({"full", "independent", "constant", "left-right"}), "array-like"],
         "end_state": ["boolean"],
-        "start_alpha": [Interval(Real, 0, LARGEST, closed="both"), None],
+        "start_alpha": [Interval(Real, 0, LARGEST, closed="both"), "array-like", None],
         "start": [StrOptions({"free", "stationary"})],
         "sticky": [Interval(Real, 0, LARGEST, closed="both")],
         "prior": [StrOptions({"dirichlet", "hdp", "pooled"}), HDP],

@@ -79,8 +79,8 @@ EXPERIMENTS = {
         "one long sequence in steps, after Foti et al. (2014)", 20, ("alice", *_WSJ)
     ),
     "subjects": Experiment("subjects that share and differ", 10, ("japanese_vowels", "xl-wa")),
-    "table1": Experiment(f"{_COLLAPSED}, table 1", 19, ("brown", *_WSJ)),
-    "table2": Experiment(f"{_COLLAPSED}, table 2", 15, _WSJ),
+    "table1": Experiment(f"{_COLLAPSED}, table 1", 35, ("brown", *_WSJ)),
+    "table2": Experiment(f"{_COLLAPSED}, table 2", 18, _WSJ),
     "unknown_words": Experiment(
         "words that a dictionary lacks", 60, ("brown", "mac_morpho", *_WSJ, *_UD)
     ),

@@ -27,7 +27,7 @@ MODELS = {
     "VB": VBDMV(alpha=0.1),
     "CVB": CVBDMV(alpha=0.1),
     "Gibbs": GibbsDMV(alpha=0.1, max_iter=300, random_state=0),
-    "Viterbi EM": EMDMV(temperature=0.0, alpha=1.0),
+    "Viterbi EM": EMDMV(update="viterbi", alpha=1.0),
 }
 QUICK_MODELS = ("EM", "CVB")
 BASELINES = {

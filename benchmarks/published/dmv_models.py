@@ -41,7 +41,7 @@ def _cvb(form, alpha=0.1):
 
 
 def _viterbi(form, alpha=1.0):
-    return Stage(EMDMV, {"temperature": 0.0, "alpha": alpha} | form)
+    return Stage(EMDMV, {"update": "viterbi", "alpha": alpha} | form)
 
 
 def _known(stage, rules=RULES):
@@ -124,7 +124,9 @@ CHANGES = {
     **{f"alpha-{a}": _changed(f"Viterbi EM: alpha {a}", {"alpha": a}) for a in (0.1, 0.3, 3.0)},
     **{f"sweeps-{n}": _changed(f"Viterbi EM: {n} sweeps", {"max_iter": n}) for n in (5, 10, 20)},
     **{
-        f"temperature-{t}": _changed(f"Viterbi EM: temperature {t}", {"temperature": t})
+        f"temperature-{t}": _changed(
+            f"Viterbi EM: temperature {t}", {"temperature": t, "update": "batch"}
+        )
         for t in (0.2, 0.5)
     },
     **{

@@ -30,7 +30,7 @@ def draw_beside(table, path, label, logarithmic=False):
     cases = [str(row[0]).replace(",", "") for row in table.rows[::2]]
     places = [int(case) for case in cases] if logarithmic else range(len(cases))
     names = table.header[table.header.index("EM") :]
-    styles = zip(names, algorithm_colours(names), "os^vDP", strict=False)
+    styles = zip(names, algorithm_colours(names), "os^vDPX", strict=False)
     for name, colour, marker in styles:
         column = table.header.index(name)
         style = {"color": colour, "marker": marker, "ms": 4, "capsize": 2, "lw": 1.2}

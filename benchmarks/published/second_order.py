@@ -3,7 +3,8 @@
 Every random count of figure 2 (Wang and Blunsom 2013) is a mixture: a list of (weight, prior,
 chances), where the chances are those of the independent events it counts. All are collected again
 from q for every token and state. The package has the first order alone: the experiments that show
-what the second is worth, `marginals` and `mean_field`, run this.
+what the second is worth, `marginals` and `mean_field`, run this; on whole texts
+`second_order_sweeps` does, which keeps the sums.
 """
 
 import numpy as np

@@ -103,6 +103,15 @@ class AlignmentModel(Model):
         counts, log_z, _ = expectation(weights, self.problem.pairs, self.problem.layout)
         return InferenceResult.from_log_z(counts, log_z)
 
+    def decode(self, weights: AlignmentWeights) -> InferenceResult:
+        """Counts of the most probable alignment of each pair, and the jumps expected to be lost."""
+        positions, log_p = viterbi(weights, self.problem.pairs)
+        m = np.diff(self.problem.pairs.target_starts)
+        positions[np.repeat(np.isneginf(log_p), m)] = kernels.UNALIGNED
+        lost = expected_lost_jumps(weights, self.problem.pairs, positions)
+        counts = cell_uses(self.problem, AlignmentSample(positions, lost[None]))
+        return InferenceResult.from_log_z(counts, log_p)
+
     def leave_out(
         self, counts: np.ndarray, prior: AlignmentPrior, shares: AlignmentShares, *, frozen: bool
     ) -> InferenceResult:
@@ -318,6 +327,24 @@ def jumps_of(
     context = np.append(0, to)[:-1]
     context[1:][pair[1:] != pair[:-1]] = 0
     return linked, context, to - context
+
+
+def expected_lost_jumps(
+    weights: AlignmentWeights, pairs: AlignmentPairs, positions: np.ndarray
+) -> np.ndarray:
+    """How often each jump left the sentence before one stayed, given alignments, (2 K + 1,)."""
+    farthest = pairs.longest_jump
+    jump = weights.cells[pairs.n_lexical :][: 2 * farthest + 1]
+    linked, context, _ = jumps_of(pairs, positions)
+    pair = np.searchsorted(pairs.target_starts, linked, side="right") - 1
+    n = np.diff(pairs.source_starts)[pair]
+    moves, times = np.unique(np.stack([n, context], axis=1), axis=0, return_counts=True)
+    n, context = moves[:, :1], moves[:, 1:]
+    reach = np.arange(-farthest, farthest + 1)
+    # The longest jumps stand for all that are longer.
+    stays = (reach >= 1 - context) & (reach <= n - context)
+    ratio = times / np.maximum((stays * jump).sum(axis=1), np.finfo(float).tiny)
+    return jump * (~stays * ratio[:, None]).sum(axis=0)
 
 
 def log_choice_among_jumps(pairs: AlignmentPairs, positions: np.ndarray) -> float:

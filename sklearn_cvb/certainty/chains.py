@@ -1,4 +1,4 @@
-"""Intervals of a hidden Markov model's parameters, posterior draws, residuals: its methods."""
+"""Intervals of a hidden Markov model's parameters, draws, paths, residuals: its methods."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -14,7 +14,7 @@ from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.reading.corpus import arrange
+from sklearn_cvb.reading.corpus import Corpus, arrange
 from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, check_level, warn
 from sklearn_cvb.scale.places import place_of
 from sklearn_cvb.settings import Symbols
@@ -98,8 +98,8 @@ class PosteriorIntervals(TrainingSequences):
             None is "samples" for samplers, "calibrated" where the data are at hand, else "mean
             field" with a warning.
         n_draws : int, default=40
-            How many `draws` there are: this many short runs of "calibrated", at most this many of
-            the samples. ArviZ's criteria want hundreds.
+            How many `draws` there are: this many short runs of "calibrated", this many independent
+            ones of "mean field", at most this many of the samples. ArviZ's criteria want hundreds.
         n_jobs : int or None, default=None
             Threads that make the short runs; the result does not depend on it.
         random_state : int, RandomState or None, default=None
@@ -113,8 +113,9 @@ class PosteriorIntervals(TrainingSequences):
             numbers `emission` is a dict of arrays of shape (2, n_components, n_columns): "means"
             and "variances", "rates" or "probabilities"; of regressions "intercepts",
             "coefficients" and "variances" of residuals; for `Columns` a list of such dicts.
-            `draws`, of all but "mean field", are for `predict_next`, `predict_proba`, scores and
-            ArviZ.
+            `draws` are for `predict_next`, `predict_proba`, scores and ArviZ. Those of "mean field"
+            change nothing of the intervals; averaged over them `score_samples` is the predictive
+            likelihood of Beal (2003), eq. 3.81.
 
         Raises
         ------
@@ -164,21 +165,25 @@ class PosteriorIntervals(TrainingSequences):
             if method == "mean field":
                 warn([_NO_DATA])
         check_choice("method", method, methods)
-        from sklearn_cvb.certainty.draws import calibrated_draws, draws_of_samples, posterior_of
+        from sklearn_cvb.certainty.draws import (
+            calibrated_draws,
+            draws_of_mean_field,
+            draws_of_samples,
+            posterior_of,
+        )
         from sklearn_cvb.learning.generators import spawn_generators
 
         intervals = posterior_of(learned).intervals
         if method != "calibrated" and X is not None and place_of(X) == "memory":
             # Nothing is drawn given X, which may be of something else all the same.
             self._training(learned, X, y)
-        if method == "mean field":
-            return intervals(self._posteriors(learned), level)
         check_level(level)
         check_counts(n_draws=n_draws)
         generators = spawn_generators(check_random_state(random_state), 1 + n_draws)
-        if method == "samples":
+        if method != "calibrated":
             found = intervals(self._posteriors(learned), level)
-            draws = draws_of_samples(learned, self._posteriors(learned), n_draws, generators[0])
+            draw = draws_of_samples if method == "samples" else draws_of_mean_field
+            draws = draw(learned, self._posteriors(learned), n_draws, generators[0])
             return found._replace(draws=draws)
         model = self._model(self._training(learned, X, y))
         draws, named = calibrated_draws(model, learned, n_jobs, generators, self.verbose)
@@ -213,10 +218,7 @@ class PosteriorIntervals(TrainingSequences):
         if draws is None:
             return super().score_samples(X, per)
         check_choice("per", per, ("sequence", "token"))
-        learned = self._learned_of_draws(draws)
-        reads, observed = self._observation().read_under_samples(
-            learned, self._checked_input(X, learned=learned), draws.posteriors
-        )
+        reads, observed = self._reads_under(draws, X)
         log_z = prediction.mean_likelihoods([read.log_z() for read in reads])
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
 
@@ -240,12 +242,7 @@ class PosteriorIntervals(TrainingSequences):
         """
         if draws is None:
             return super().predict_proba(X)
-        learned = self._learned_of_draws(draws)
-        reads = list(
-            self._observation().read_under_samples(
-                learned, self._checked_input(X, learned=learned), draws.posteriors
-            )[0]
-        )
+        reads = list(self._reads_under(draws, X)[0])
         table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
         return arrange(reads[0].corpus, table, np.nan)
 
@@ -315,6 +312,14 @@ class PosteriorIntervals(TrainingSequences):
         )
         return sequence_log_likelihoods(reads) if per == "sequence" else step_log_likelihoods(reads)
 
+    def _reads_under(self, draws: "Draws", X: Any) -> tuple[Iterable[Any], np.ndarray]:
+        """Sequences given the counts of each draw, or under the parameters where it has none."""
+        learned, observation = self._learned_of_draws(draws), self._observation()
+        X = self._checked_input(X, learned=learned)
+        if draws.posteriors:
+            return observation.read_under_samples(learned, X, draws.posteriors)
+        return observation.read_under_each(learned, X, draws.weights)
+
     def _learned_of_draws(self, draws: Any) -> Learned:
         """The fitted values, where these draws are of their posterior."""
         from sklearn_cvb.certainty.draws import check_draws
@@ -328,6 +333,103 @@ class PosteriorIntervals(TrainingSequences):
         from sklearn_cvb.certainty.draws import posterior_of
 
         return [posterior_of(learned).mean_field()]
+
+
+class PathProbabilities(BaseHMM):
+    """What a model says of neighbouring states, and of whole paths."""
+
+    @without_lengths
+    def predict_pair_proba(self, X: Any) -> np.ndarray:
+        """p(z_t, z_t+1 | x_1..T) of every two neighbouring tokens.
+
+        Under the weights of `predict_proba`: sums over either state are what that gives. Where
+        visits have durations they are pairs of steps, of which most stay in a state.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray
+            Shape (n_samples, length - 1, n_components, n_components) for a 2-D X (NaN where
+            padded), else an object array of arrays of shape (length - 1, n_components,
+            n_components), empty for a single token. The state at t is a row. Tables are dense, also
+            those of taggers, in the order of `classes_`: many sequences need much memory.
+
+        Warns
+        -----
+        UserWarning
+            If no path explains a sequence: each of its tokens is told by its emission alone.
+
+        References
+        ----------
+        Rabiner (1989), "A tutorial on hidden Markov models and selected applications in speech
+        recognition", eq. 37.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_cvb import VBHMM
+        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
+        >>> model = VBHMM(2, random_state=0).fit(X)
+        >>> pairs, single = model.predict_pair_proba(X)[0], model.predict_proba(X)[0]
+        >>> pairs.shape
+        (3, 2, 2)
+        >>> np.allclose(pairs.sum(axis=2), single[:-1]), np.allclose(pairs.sum(axis=1), single[1:])
+        (True, True)
+        """
+        from sklearn_cvb.certainty.paths import pair_posteriors
+
+        steps, pairs = pair_posteriors(self._read_weighted(learned_of(self), X))
+        return arrange(steps, pairs, np.nan)
+
+    @without_lengths
+    def score_paths(self, X: Any, states: Any) -> np.ndarray:
+        """Log p(x, z) (nats) of each sequence and a path of states.
+
+        Under the weights of `predict`, whose Viterbi path has the most. The sum over all paths of a
+        sequence is its likelihood under these weights: exp of `score_samples`, but of VB, where
+        they are exponentials of expected logs, exp of `lower_bound_samples`, and of samplers, whose
+        likelihoods are averaged over samples. Ends that are events, and durations, are counted.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        states : list of sequences, or array of shape (n_samples, length)
+            A path for each sequence, as `predict` gives it (taggers: tags).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            -inf where a path cannot be: what topology, dictionary, durations or the support of what
+            states emit rule out.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many paths as sequences, a path has another length than its
+            sequence, or holds what is no state.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import CVBHMM
+        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
+        >>> model = CVBHMM(2, random_state=0).fit(X)
+        >>> best = model.score_paths(X, model.predict(X))
+        >>> bool((best <= model.score_samples(X)).all())
+        True
+        >>> bool((best >= model.score_paths(X, [[0, 0, 0, 0], [1, 1, 1], [0, 1, 1]])).all())
+        True
+        """
+        from sklearn_cvb.certainty.paths import path_log_likelihoods, states_of_paths
+
+        learned = learned_of(self)
+        read, observation = self._read_weighted(learned, X), self._observation()
+        n = learned.layout.n_emitting
+        every = Corpus(np.zeros(n, np.int32), np.array([0, n]), None, [])
+        names = observation.arrange(learned.words, every, np.arange(n))[0].tolist()
+        return path_log_likelihoods(read, states_of_paths(states, read.corpus, names))
 
 
 class Residuals(BaseHMM):
@@ -389,6 +491,10 @@ class Residuals(BaseHMM):
         corpus, found = pseudo_residuals(observation, learned, taken, all_others, rng)
         values = found[:, 0] if learned.extra.numeric.rows_are_sequences else found
         return arrange(corpus, values, np.nan)
+
+
+class Uncertainty(PosteriorIntervals, PathProbabilities, Residuals):
+    """What all hidden Markov models say of how sure they are."""
 
 
 class Confidence(TrainingSequences):

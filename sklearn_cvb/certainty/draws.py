@@ -25,9 +25,10 @@ class Draws(NamedTuple):
     ----------
     posteriors : tuple of (HMMCounts, prior)
         Counts of drawn states, and the prior: given each of them rows of probabilities are
-        Dirichlet, and their mixture is the posterior.
+        Dirichlet, and their mixture is the posterior. Empty where no states were drawn: "mean
+        field" draws are of one posterior.
     weights : tuple
-        Parameters drawn given each of them.
+        Parameters drawn given each of them; of a mean field, drawn from it.
     layout : object
         Where the cells of counts and weights are.
     """
@@ -162,6 +163,18 @@ def draws_of_samples(
     posterior = posterior_of(learned)
     weights = tuple(posterior.draw(counts, prior, rng) for counts, prior in posteriors)
     return Draws(posteriors, weights, learned.layout, family)
+
+
+def draws_of_mean_field(
+    learned: Learned,
+    posteriors: Iterable[tuple[HMMCounts, Any]],
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Draws:
+    """Independent draws of parameters from the one posterior there is."""
+    (mean_field,), posterior = posteriors, posterior_of(learned)
+    weights = tuple(posterior.draw(*mean_field, rng) for _ in range(n_draws))
+    return Draws((), weights, learned.layout, getattr(learned.extra.numeric, "family", None))
 
 
 def calibrated_draws(

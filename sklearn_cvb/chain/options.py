@@ -127,7 +127,7 @@ def options_to_fit(name: str, kind: EstimatorKind, given: Mapping[str, Any]) -> 
         fixed=given.get("fixed") or {},
         fixed_start=_fixed_start(init),
         update=Windows.of(update) if isinstance(update, Windows) else update,
-        is_collapsed="update" in given and not is_sampled,
+        is_collapsed="update" in given and not (is_sampled or kind.by_em),
         samples=samples,
         n_restarts=given["n_init"] or (1 if hdp is None else 3),
         n_jobs=given["n_jobs"],

@@ -63,6 +63,7 @@ _READ: tuple[tuple[str, dict[str, Any]], ...] = (
     ("predict", {}),
     ("predict", {"decoding": "marginal"}),
     ("predict_proba", {}),
+    ("predict_pair_proba", {}),
     ("filter_proba", {}),
     ("predict_next_proba", {}),
     ("predict_next", {"random_state": 0}),

@@ -189,17 +189,21 @@ def hardened_expectation(
     """Expected counts where trees have their posterior to the power 1 / temperature, and values.
 
     These are ``temperature * log(sum of weight ** (1 / temperature))`` over trees, -inf without a
-    tree: the log of their sum at 1, the log weight of the heaviest tree at 0, which alone counts.
-    Weights are without mixtures; those of arcs are a part of a tree's weight, so that the values
-    never fall from one M-step to the next at any temperature.
+    tree. Weights are without mixtures; those of arcs are a part of a tree's weight, so that the
+    values never fall from one M-step to the next at any temperature.
     """
-    if temperature > 0:
-        if temperature < 1:
-            weights = weights ** (1 / temperature)
-            if (known := sentences.arc_weights) is not None:
-                sentences = sentences._replace(arc_weights=known ** (1 / temperature))
-        counts, log_z, _ = expectation(weights, sentences)
-        return counts, temperature * log_z
+    if temperature < 1:
+        weights = weights ** (1 / temperature)
+        if (known := sentences.arc_weights) is not None:
+            sentences = sentences._replace(arc_weights=known ** (1 / temperature))
+    counts, log_z, _ = expectation(weights, sentences)
+    return counts, temperature * log_z
+
+
+def heaviest_tree_counts(
+    weights: np.ndarray, sentences: DependencySentences
+) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of the heaviest trees, and the log weight of each, -inf without a tree."""
     heads, values = heaviest_heads(frozen_tally(weights), sentences)
     values[values < kernels.ALMOST_NOTHING / 2] = -np.inf
     heads[np.repeat(np.isneginf(values), np.diff(sentences.starts))] = UNKNOWN_HEAD

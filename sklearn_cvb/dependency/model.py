@@ -19,6 +19,7 @@ from sklearn_cvb.dependency.inference import (
     frozen_tally,
     hardened_expectation,
     heaviest_heads,
+    heaviest_tree_counts,
     leave_out_sweep,
     log_arc_weight,
     sum_shares,
@@ -381,6 +382,14 @@ class DependencyModel(RowModel):
         counts, log_z = hardened_expectation(mixed, sentences, self.temperature)
         return InferenceResult.from_log_z(
             parameters.unmixed_counts(counts, weights, self.layout), log_z
+        )
+
+    def decode(self, weights: np.ndarray) -> InferenceResult:
+        """Counts of the heaviest tree of each sentence."""
+        mixed = parameters.mixed_weights(weights, self.layout)
+        counts, log_p = heaviest_tree_counts(mixed, self.problem.sentences._replace(coarse=None))
+        return InferenceResult.from_log_z(
+            parameters.unmixed_counts(counts, weights, self.layout), log_p
         )
 
     def leave_out(

@@ -12,9 +12,11 @@ from sklearn_cvb.estimators.parameters import (
     PseudoCount,
     SamplerFields,
     SweepFields,
+    UpdateFields,
+    expectation_maximisation,
     gibbs_sampler,
 )
-from sklearn_cvb.learning.algorithms import CVB, EM, VB
+from sklearn_cvb.learning.algorithms import CVB, VB
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.validation import check_concentrations
 
@@ -23,7 +25,7 @@ class AlignmentHMM(Annexes, BaseAlignmentHMM):
     """What `BaseAlignmentHMM` does, and what hangs above the line."""
 
 
-class EMAlignmentHMM(AlignmentFields, SweepFields, PairFields, AlignmentHMM):
+class EMAlignmentHMM(AlignmentFields, UpdateFields, SweepFields, PairFields, AlignmentHMM):
     """Word alignment by a hidden Markov model learned by expectation-maximisation.
 
     Not for the best links: `CVBAlignmentHMM` finds more, as no prior keeps rare words here from
@@ -67,7 +69,7 @@ class EMAlignmentHMM(AlignmentFields, SweepFields, PairFields, AlignmentHMM):
     beta: PseudoCount = 0.0
     max_iter = 10
 
-    _algorithm = EM
+    _algorithm = expectation_maximisation
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

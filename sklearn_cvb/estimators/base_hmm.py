@@ -495,11 +495,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _states(self, X: Any, decoding: str) -> np.ndarray:
         """The states of `predict`."""
         learned = learned_of(self)
-        observation = self._observation()
-        weighted = observation.read_to_predict(learned, self._checked_input(X, learned=learned))
+        weighted = self._read_weighted(learned, X)
         path, log_p = prediction.decode(weighted, decoding)
         prediction.warn_of_unexplained(log_p)
-        return observation.arrange(learned.words, weighted.corpus, path)
+        return self._observation().arrange(learned.words, weighted.corpus, path)
 
     @without_lengths
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -769,12 +768,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             States (taggers: tags), arranged as by `predict`.
         """
         learned = learned_of(self)
-        observation = self._observation()
-        weighted = observation.read_to_predict(learned, self._checked_input(X, learned=learned))
+        weighted = self._read_weighted(learned, X)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         path, log_z = weighted.draw_path(rng)
         prediction.warn_of_unexplained(log_z)
-        return observation.arrange(learned.words, weighted.corpus, path)
+        return self._observation().arrange(learned.words, weighted.corpus, path)
 
     def training_posteriors(self) -> np.ndarray:
         """Posterior state probabilities of the training tokens after the last sweep.

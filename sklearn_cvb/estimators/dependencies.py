@@ -14,6 +14,7 @@ from sklearn_cvb.estimators.parameters import (
     LeaveOneOutSweepFields,
     PseudoCount,
     SamplerFields,
+    UpdateFields,
     expectation_maximisation,
     gibbs_sampler,
     variational_bayes,
@@ -31,7 +32,7 @@ class DMV(Annexes, BaseDMV):
     """What `BaseDMV` does, and what hangs above the line."""
 
 
-class EMDMV(DependencyFields, AcceleratedFields, TaggedSentenceFields, DMV):
+class EMDMV(DependencyFields, UpdateFields, AcceleratedFields, TaggedSentenceFields, DMV):
     """Dependencies of raw tags, by a model with valence and expectation-maximisation.
 
     Not for fine tags: with many of them `VBDMV` and `CVBDMV` find more heads. No model here
@@ -47,16 +48,19 @@ class EMDMV(DependencyFields, AcceleratedFields, TaggedSentenceFields, DMV):
         likelihood, above 0 maximum a posteriori in the softmax basis (adds alpha, not alpha - 1).
     temperature : float
         Hardens the E-step: trees have their posterior to the power 1 / temperature, 0.1 to 1, and
-        `arc_weights` are a part of it. 0 is Viterbi EM (Spitkovsky et al. 2010), which learns from
-        the heaviest tree of each sentence; there `alpha` above 0 keeps what these trees lack alive.
+        `arc_weights` are a part of it. What would be 0 is ``update="viterbi"``.
+    update : {"batch", "viterbi"}
+        What a sweep counts: all trees, as often as they are expected, or the heaviest tree of each
+        sentence alone: Viterbi training (Spitkovsky et al. 2010), in which `alpha` above 0 keeps
+        alive what these trees lack.
 
     Attributes
     ----------
     objective_ : float
         Log-likelihood plus the sum of pseudo-counts times log probabilities (nats), before the last
-        update of the counts. With `temperature` 0 the log probability of the heaviest trees stands
-        for the likelihood, between 0 and 1 a sum between the two. With `arc_weights` they are parts
-        of the weights of trees, at any temperature. It never falls.
+        update of the counts. With "viterbi" the log probability of the heaviest trees stands for
+        the likelihood, with a `temperature` below 1 a sum between the two. With `arc_weights` they
+        are parts of the weights of trees, at any temperature. It never falls.
 
     References
     ----------
@@ -78,7 +82,7 @@ class EMDMV(DependencyFields, AcceleratedFields, TaggedSentenceFields, DMV):
     """
 
     alpha: PseudoCount = 0.0
-    temperature: Annotated[float, Interval(Real, 0, 1, closed="both")] = 1.0
+    temperature: Annotated[float, Interval(Real, _LOWEST_TEMPERATURE, 1, closed="both")] = 1.0
 
     _algorithm = expectation_maximisation
 
@@ -93,9 +97,9 @@ class EMDMV(DependencyFields, AcceleratedFields, TaggedSentenceFields, DMV):
             if gamma_prior_of(value) is not None:
                 raise InvalidParameterError(f"EM learns no concentration: give {name} a number")
             check_concentrations(name, np.array(value or 0.0), or_zero=True)
-        if 0 < self.temperature < _LOWEST_TEMPERATURE:
+        if self.update == "viterbi" and self.temperature != 1.0:
             raise InvalidParameterError(
-                f"temperature must be 0 or from {_LOWEST_TEMPERATURE} to 1, got {self.temperature}"
+                "update='viterbi' learns from the heaviest trees at any temperature: leave it 1"
             )
 
 

@@ -155,7 +155,7 @@ class EMPCFG(
         return model
 
     def _algorithm(self) -> EM:
-        if isinstance(self.update, str) and self.update == "batch":
+        if isinstance(self.update, str) and self.update in ("batch", "viterbi"):
             return expectation_maximisation(self)
         decay = setting_of(self, "step_sizes").decay
         pace = StepwisePace(setting_of(self, "update").size, 0.7 if decay is None else float(decay))

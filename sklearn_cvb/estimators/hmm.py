@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from sklearn_cvb.certainty.chain_diagnostics import ChainDiagnostics
-from sklearn_cvb.certainty.chains import Confidence, PosteriorIntervals, Residuals
+from sklearn_cvb.certainty.chains import Confidence, Uncertainty
 from sklearn_cvb.chain.options import EstimatorKind
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions.traces import ChainSamples, refuse_without_posterior, traces_of
@@ -24,6 +24,7 @@ from sklearn_cvb.estimators.parameters import (
     BoundedSweepFields,
     LeaveOneOutSweepFields,
     SamplerFields,
+    UpdateFields,
     expectation_maximisation,
     gibbs_sampler,
     variational_bayes,
@@ -40,7 +41,7 @@ from sklearn_cvb.streams.hmm import HMMInBatches
 _LOW_ACCEPTANCE = 0.01
 
 
-class HMM(PosteriorIntervals, Residuals, JSONFace, Annexes, BeyondMemory, BaseHMM):
+class HMM(Uncertainty, JSONFace, Annexes, BeyondMemory, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 
@@ -48,6 +49,7 @@ class EMHMM(
     Confidence,
     KnownParameters,
     PointEstimateFields,
+    UpdateFields,
     AcceleratedFields,
     StartFields,
     HMMInBatches,

@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, dataclass_transform, ge
 
 import numpy as np
 
-from sklearn_cvb.learning.algorithms import EM, VB
+from sklearn_cvb.learning.algorithms import EM, VB, ViterbiTraining
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.reading.validation import Interval, InvalidParameterError, Seed, StrOptions
@@ -276,6 +276,10 @@ class SweepFields(Parameters):
     max_iter: Count = 320
     tol: Annotated[float, Interval(Real, 0, None, closed="left")] = 0.0025
 
+    def _is_accelerated(self) -> bool:
+        """Whether sweeps are."""
+        return False
+
 
 class AcceleratedFields(SweepFields):
     """The same of EM and VB, which may be accelerated.
@@ -295,6 +299,21 @@ class AcceleratedFields(SweepFields):
         """Whether it is: who asks for a number of sweeps, or gives numbers, gets plain ones."""
         init: Any = getattr(self, "init", None)
         return self.accelerate and self.tol > 0 and (init is None or isinstance(init, str))
+
+
+class UpdateFields(Parameters):
+    """What EM learns from.
+
+    Parameters
+    ----------
+    update : {"batch", "viterbi"}
+        What a sweep counts: everything that is possible, as often as it is expected, or the most
+        probable path, tree or alignment of each sequence alone. "viterbi" is Viterbi training, or
+        hard EM, which raises the joint probability of the data and these: it ends after few sweeps,
+        and where the likelihood is lower. A sweep is plain then.
+    """
+
+    update: Annotated[str, StrOptions({"batch", "viterbi"})] = "batch"
 
 
 class BoundedSweepFields(AcceleratedFields):
@@ -386,8 +405,8 @@ class RunFields(Parameters):
 
 
 def expectation_maximisation(estimator: Any) -> EM:
-    """EM, accelerated if that is asked for."""
-    return EM(estimator._is_accelerated())
+    """EM, accelerated if that is asked for; or of the most probable structures alone."""
+    return ViterbiTraining() if estimator.update == "viterbi" else EM(estimator._is_accelerated())
 
 
 def variational_bayes(estimator: Any) -> VB:

@@ -302,6 +302,14 @@ def rule_uses(trees: Derivations, layout: GrammarLayout) -> np.ndarray:
     return np.bincount(cells, minlength=len(layout.lhs)).astype(np.float64)
 
 
+def log_weights_of_trees(trees: Derivations, logs: np.ndarray) -> np.ndarray:
+    """The sum of the logs of a tree's rules; -inf for a sentence without a tree."""
+    n_nodes = np.diff(trees.starts)
+    sentence = np.repeat(np.arange(len(n_nodes)), n_nodes)
+    total = np.bincount(sentence, np.append(logs, 0.0)[trees.rule], len(n_nodes))
+    return np.where(n_nodes > 0, total, -np.inf)
+
+
 def joined_trees(nodes: list[tuple[Any, ...]]) -> Derivations:
     """Trees of which these are the nodes."""
     starts = np.cumsum([0] + [len(fields[0]) for fields in nodes])

@@ -260,6 +260,14 @@ class GrammarModel(RowModel):
         """Expected counts of all sentences."""
         return InferenceResult.from_log_z(*inference.expectation(weights, self.problem))
 
+    def decode(self, weights: np.ndarray) -> InferenceResult:
+        """Counts of the heaviest tree of each sentence."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(weights)
+        trees = inference.heaviest_trees(logs, self.problem)
+        log_p = inference.log_weights_of_trees(trees, logs)
+        return InferenceResult.from_log_z(inference.rule_uses(trees, self.problem.layout), log_p)
+
     # CVB
 
     def leave_out(

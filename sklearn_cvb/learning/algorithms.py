@@ -16,7 +16,15 @@ import numpy as np
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
 from sklearn_cvb.learning.fingerprints import are_same
-from sklearn_cvb.learning.model import Fit, Learnable, ModelT, Resumable, State
+from sklearn_cvb.learning.model import (
+    Decodable,
+    Fit,
+    InferenceResult,
+    Learnable,
+    ModelT,
+    Resumable,
+    State,
+)
 from sklearn_cvb.learning.squarem import accelerated_sweep
 
 
@@ -35,6 +43,8 @@ class Algorithm(Generic[ModelT]):
     stops = True
     # Whether no sweep lowers what the history says.
     never_falls = False
+    # Whether a restart that stands still may be on a saddle, which a disturbed copy leaves.
+    has_saddles = True
     # Whether predictions are made under exp E[log parameters], not under posterior means.
     averages = False
     # Whether sweeps begin elsewhere than where the last one ended (see `squarem`).
@@ -118,6 +128,10 @@ class BatchAlgorithm(Algorithm[Learnable]):
         """Weights given counts, and what they cost (nats)."""
         raise NotImplementedError
 
+    def e_step(self, model: Learnable, weights: Any, work: Any) -> InferenceResult:
+        """Expected counts given weights."""
+        return model.infer(weights, work)
+
     def start(self, model: Learnable, rng: np.random.Generator, seed: Any = None) -> State:
         """First counts: of one E-step under first weights, or whatever the start gives."""
         return first_state(model, rng, seed, keep=False)._replace(shares=None)
@@ -136,7 +150,7 @@ class BatchAlgorithm(Algorithm[Learnable]):
         hyper = next_hyper(model, state, dirichlet.damped_fixed_point, None)
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
         weights, cost = self.m_step(model, state.counts, prior, state.weights)
-        counts, log_normaliser, unexplained, _, work = model.infer(weights, state.work)
+        counts, log_normaliser, unexplained, _, work = self.e_step(model, weights, state.work)
         value = log_normaliser - cost + hyper.log_density()
         n_sweeps = state.n_sweeps + 1
         return State(counts, prior, hyper, weights, None, unexplained, n_sweeps, work), float(value)
@@ -158,6 +172,20 @@ class EM(BatchAlgorithm):
     def m_step(self, model: Learnable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """The mode, and minus its log prior density."""
         return model.maximise(counts, prior, before)
+
+
+class ViterbiTraining(EM):
+    """Hard EM: the mode of the parameters together with the best path, tree or alignment."""
+
+    requires = Decodable
+    # Paths that stay the same are an optimum: a copy that finds others is another start.
+    has_saddles = False
+    title_of_history = "log p of best paths + log prior (nats)"
+
+    def e_step(self, model: Any, weights: Any, work: Any) -> InferenceResult:
+        """Counts of what is most probable given weights."""
+        decodable: Decodable = model
+        return decodable.decode(weights)
 
 
 class VB(BatchAlgorithm):

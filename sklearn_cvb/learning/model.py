@@ -235,6 +235,13 @@ class Learnable(Resumable, Protocol):
         """How surely nothing was counted, as far as these shares tell; None if not known."""
 
 
+class Decodable(Learnable, Protocol):
+    """Required by Viterbi training beside what EM asks for."""
+
+    def decode(self, weights: Any) -> InferenceResult:
+        """Counts of the most probable path, tree or alignment of each unit, and its log weight."""
+
+
 class Samplable(Resumable, Protocol):
     """Required by samplers (Wang and Blunsom 2013, figure 1; eqs. 28-29)."""
 

@@ -167,6 +167,10 @@ class Shard:
         self.work = result.work
         return self._part_result(result)
 
+    def decode(self, weights: Any) -> PartResult:
+        """Counts of the most probable structures."""
+        return self._part_result(self.model.decode(weights))
+
     def sweep(self, counts: Any, settings: SweepSettings) -> PartResult:
         """One sweep from the counts of all shards; this shard's own counts after it.
 
@@ -317,6 +321,11 @@ class ShardedModel(Model):
     def infer(self, weights: Any, work: Any = None) -> InferenceResult:
         """Expected counts of all shards."""
         result = self.problem.source.ask("infer", weights)
+        return InferenceResult(*result[:3])
+
+    def decode(self, weights: Any) -> InferenceResult:
+        """Counts of the most probable structures in all shards."""
+        result = self.problem.source.ask("decode", weights)
         return InferenceResult(*result[:3])
 
     def leave_out(self, counts: Any, prior: Any, shares: Round, *, frozen: bool) -> InferenceResult:

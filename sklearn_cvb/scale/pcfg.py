@@ -23,7 +23,7 @@ class GrammarOnWorkers(OnWorkers, BasePCFG):
         if not hasattr(type(self), "partial_fit"):
             raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
         update = getattr(self, "update", "batch")
-        if update != "batch":
+        if not (isinstance(update, str) and update in ("batch", "viterbi")):
             raise InvalidParameterError(
                 f"in shards {name} learns from all sentences at once: use update='batch', got "
                 f"{update!r}"

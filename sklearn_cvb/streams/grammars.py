@@ -17,8 +17,9 @@ class StepwiseUpdateFields(BatchFields):
 
     Parameters
     ----------
-    update : {"batch", "sequence"} or MiniBatches
-        When weights change. "batch": after each sweep, from the counts of all sentences.
+    update : {"batch", "viterbi", "sequence"} or MiniBatches
+        When weights change. "batch": after each sweep, from the counts of all sentences; "viterbi":
+        the same with the heaviest tree of each sentence alone (Viterbi training, or hard EM).
         "sequence" or ``MiniBatches(size)``: after every sentence or every few (stepwise or online
         EM, Liang and Klein 2009), which come in an order drawn again for each sweep. Step k = 0, 1,
         ... keeps 1 - eta of the running counts and adds eta times the batch's, scaled up to the
@@ -28,7 +29,7 @@ class StepwiseUpdateFields(BatchFields):
         How fast steps get smaller, in stepwise EM and in `partial_fit`.
     """
 
-    update: Annotated[Any, StrOptions({"batch", "sequence"}), MiniBatches] = "batch"
+    update: Annotated[Any, StrOptions({"batch", "viterbi", "sequence"}), MiniBatches] = "batch"
 
 
 class GrammarInBatches(PartialFitModel, BasePCFG):

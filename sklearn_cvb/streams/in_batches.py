@@ -235,6 +235,10 @@ class PartialFitModel(BatchFields, BaseModel):
                 f"partial_fit keeps to its prior, but {' and '.join(names)} learns it: give "
                 "numbers, or use fit"
             )
+        if getattr(self, "update", None) == "viterbi":
+            raise InvalidParameterError(
+                "partial_fit counts all paths: update='viterbi' is for fit, take 'batch'"
+            )
         if learned is None:
             return
         assert learned.seen_so_far is not None, "who has partial_fit leaves it"

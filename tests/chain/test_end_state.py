@@ -294,6 +294,11 @@ def test_what_a_model_says_is_exact(name):
         np.testing.assert_allclose(
             filtered[i], brute.filtered_marginals(*read)[:-1, :2], **TOLERANCE
         )
+        pairs = model.predict_pair_proba(X)[i]
+        np.testing.assert_allclose(pairs, brute.pair_marginals(*read)[:-1, :2, :2], **TOLERANCE)
+        for z, weight in brute.path_weights(*read).items():
+            found = model.score_paths([words], [z[:-1]])[0]
+            assert found == pytest.approx(np.log(weight), abs=1e-10)
         path = brute.path_weight((*map(int, model.predict(X)[i]), 2), *read[:3])
         assert np.log(path) == pytest.approx(brute.best_path(*read)[1])
         if not name.startswith("Gibbs"):

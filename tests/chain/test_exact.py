@@ -8,6 +8,7 @@ from estimators import (
     make_estimator,
     posterior_means,
     prediction_weights,
+    tag,
 )
 
 from benchmarks.enumeration import brute
@@ -66,6 +67,29 @@ def test_weights_are_probabilities(fitted):
 def test_predict_proba(fitted):
     expected = fitted.enumerated(brute.marginals, fitted.weights)
     _assert_tables(fitted.estimator.predict_proba(fitted.X), expected)
+
+
+def test_predict_pair_proba(fitted):
+    expected = fitted.enumerated(brute.pair_marginals, fitted.weights)
+    found = fitted.estimator.predict_pair_proba(fitted.X)
+    _assert_tables(found, expected)
+    for pairs, single in zip(found, fitted.estimator.predict_proba(fitted.X), strict=True):
+        np.testing.assert_allclose(pairs.sum(axis=2), single[:-1], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(pairs.sum(axis=1), single[1:], rtol=0, atol=1e-12)
+
+
+def test_score_paths(fitted):
+    """All paths, those that the dictionary rules out, too; states have the names of `predict`."""
+    for row, legal in zip(fitted.X, fitted.allowed or [None] * len(fitted.X), strict=True):
+        paths, weights = brute.paths(len(row), 3), brute.path_weights(row, *fitted.weights, legal)
+        with np.errstate(divide="ignore"):
+            expected = np.log([weights.get(path, 0.0) for path in paths])
+        named = paths if fitted.allowed is None else [list(map(tag, path)) for path in paths]
+        found = fitted.estimator.score_paths([row] * len(paths), named)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+    best = fitted.estimator.score_paths(fitted.X, fitted.estimator.predict(fitted.X))
+    expected = [weight for _, weight in fitted.enumerated(brute.best_path, fitted.weights)]
+    np.testing.assert_allclose(best, expected, rtol=0, atol=1e-10)
 
 
 def test_filter_proba(fitted):

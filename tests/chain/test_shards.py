@@ -87,6 +87,7 @@ COMMON = {"max_iter": 12, "tol": 0, "random_state": 3}
 SMALL = {"alpha": 0.3, "beta": 0.2}
 BATCH = {
     "EM": (EMHMM(3, **COMMON), None),
+    "Viterbi training": (EMHMM(3, update="viterbi", **COMMON), None),
     "EM with restarts": (EMHMM(3, n_init=3, **COMMON), None),
     "EM, smoothed, ends": (
         EMHMM(3, **COMMON, **SMALL, transitions=Transitions(end_state=True)),

@@ -1,4 +1,4 @@
-"""Hardened E-steps against all trees: posteriors to a power, Viterbi EM, what is watched."""
+"""Hardened E-steps against all trees: posteriors to a power, Viterbi training, what is watched."""
 
 import math
 from collections import Counter
@@ -21,14 +21,18 @@ def model_of(form, temperature, n_sweeps, alpha=ALPHA, alpha_backoff=ALPHA):
         alpha=alpha,
         valence=Valence(form[0] == 2, backoff=form[1], alpha_backoff=alpha_backoff),
         handle_unknown="error",
-        temperature=temperature,
+        temperature=temperature or 1.0,
+        update="batch" if temperature else "viterbi",
         max_iter=n_sweeps,
         tol=0,
     )
 
 
 def hardened(tags, weights, tables, temperature):
-    """Value and expected counts: trees to the power 1 / temperature, components as they are."""
+    """Value and expected counts: trees to the power 1 / temperature, components as they are.
+
+    0 stands for Viterbi training.
+    """
     sums = Counter()
     for tree, _, weight in weigh_ways(tags, weights, tables):
         sums[tree] += weight
@@ -75,9 +79,9 @@ def test_what_is_watched_never_falls(form, temperature, alpha):
     assert history[-1] > history[0]
 
 
-def test_viterbi_em_learns_from_its_own_trees():
+def test_viterbi_training_learns_from_its_own_trees():
     """Its counts are those of the trees that it gives, and it stops when these stay."""
-    model = EMDMV(temperature=0.0, alpha=1.0, handle_unknown="error").fit(X)
+    model = EMDMV(update="viterbi", alpha=1.0, handle_unknown="error").fit(X)
     assert model.converged_
     heads = model.labels_.tolist()
     again = EMDMV(alpha=1.0, handle_unknown="error", max_iter=1).fit(X, heads)
@@ -88,14 +92,19 @@ def test_viterbi_em_learns_from_its_own_trees():
 def test_sentences_without_a_tree_are_left_out():
     start = EMDMV(handle_unknown="error", max_iter=1, vocabulary=["a", "b", "c"])
     start.fit([["a", "b"], ["a", "b"], ["c"]], [[2, 0], [2, 0], [0]])
-    model = EMDMV(temperature=0.0, init=start, handle_unknown="error", max_iter=2)
+    model = EMDMV(update="viterbi", init=start, handle_unknown="error", max_iter=2)
     with pytest.warns(UserWarning, match="1 sentences have no tree with any weight"):
         model.fit([["a", "b"], ["b", "c", "c"]])
     assert model.unexplained_.tolist() == [1]
     assert model.counts_.root.sum() == 1
 
 
-@pytest.mark.parametrize("temperature", [-0.1, 1.5, 0.05, "cold"])
+@pytest.mark.parametrize("temperature", [-0.1, 0, 1.5, 0.05, "cold"])
 def test_bad_temperatures(temperature):
     with pytest.raises(ValueError, match="temperature"):
         EMDMV(temperature=temperature).fit(X)
+
+
+def test_the_heaviest_trees_have_no_temperature():
+    with pytest.raises(ValueError, match="heaviest trees at any temperature"):
+        EMDMV(update="viterbi", temperature=0.5).fit(X)

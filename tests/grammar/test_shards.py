@@ -37,6 +37,7 @@ SENTENCES = [
 COMMON = {"max_iter": 8, "tol": 0, "random_state": 1}
 BATCH = {
     "EM": EMPCFG(TEXT, **COMMON),
+    "Viterbi training": EMPCFG(TEXT, update="viterbi", **COMMON),
     "EM, smoothed": EMPCFG(TEXT, alpha=0.2, init="uniform", **COMMON),
     "EM without grammar": EMPCFG(n_components=3, **COMMON),
     "VB": VBPCFG(TEXT, **COMMON),

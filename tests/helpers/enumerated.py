@@ -108,6 +108,21 @@ class EnumeratedModel(Model):
         log_z = logsumexp(logs)
         return np.exp(logs - log_z) @ uses, log_z
 
+    def structures(self, i):
+        """Which path, tree or alignment each derivation of a unit belongs to."""
+        return np.arange(len(self.uses[i]))
+
+    def decode(self, weights):
+        """Expected counts of the derivations of the most probable structure of each unit."""
+        counts, best = np.zeros(len(self.rows)), []
+        for i in self.units():
+            (logs, uses), of = self.ways(i, weights), self.structures(i)
+            totals = np.array([logsumexp(logs[of == one]) for one in range(of.max() + 1)])
+            own = of == totals.argmax()
+            best.append(totals.max())
+            counts += np.exp(logs[own] - best[-1]) @ uses[own]
+        return InferenceResult.from_log_z(counts, np.array(best))
+
     def start(self, prior, seed, keep):
         return self.infer(seed), seed
 
@@ -357,9 +372,16 @@ def enumerated_grammar(estimator, X, depth=3):
 
 @dataclass(frozen=True)
 class EnumeratedDependencies(EnumeratedModel):
-    """Trees whose arcs are weighted: `logs` has the sum of logs of each derivation."""
+    """Trees whose arcs are weighted: `logs` has the sum of logs of each derivation.
+
+    `trees` says which tree each derivation belongs to.
+    """
 
     logs: tuple = ()
+    trees: tuple = ()
+
+    def structures(self, i):
+        return self.trees[i]
 
     def log_factors(self, i):
         return self.logs[i]
@@ -369,16 +391,18 @@ def enumerated_dependencies(estimator, tags):
     """All projective trees of sentences of tags 0, 1, ..., and all components of their arcs."""
     real = estimator._model(estimator._read([[f"t{t}" for t in s] for s in tags], None))
     tables = Tables(*real.layout)
-    n_cells, uses, logs = sum(tables.rows()), [], []
+    n_cells, uses, logs, trees = sum(tables.rows()), [], [], []
     for sentence in tags:
         ways = [
-            (way, log_arc_weight(sentence, heads, estimator.arc_weights or {}))
-            for heads in projective_trees(len(sentence))
+            (way, log_arc_weight(sentence, heads, estimator.arc_weights or {}), tree)
+            for tree, heads in enumerate(projective_trees(len(sentence)))
             for way in ways_of_tree(sentence, heads, tables)
         ]
-        uses.append(np.array([np.bincount(way, minlength=n_cells) for way, _ in ways], float))
-        logs.append(np.array([log for _, log in ways]))
-    return EnumeratedDependencies(real, tuple(uses), tables.row_of_cell(), tuple(logs))
+        uses.append(np.array([np.bincount(way, minlength=n_cells) for way, *_ in ways], float))
+        logs.append(np.array([log for _, log, _ in ways]))
+        trees.append(np.array([tree for *_, tree in ways]))
+    found = real, tuple(uses), tables.row_of_cell(), tuple(logs), tuple(trees)
+    return EnumeratedDependencies(*found)
 
 
 # Treebank grammars

@@ -19,7 +19,7 @@ from enumerated import (
 
 import sklearn_cvb
 from sklearn_cvb import Symbols, Transitions, Valence
-from sklearn_cvb.learning.algorithms import CVB, EM, VB
+from sklearn_cvb.learning.algorithms import CVB, EM, VB, ViterbiTraining
 from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.treebank.model import AnnotatedModel
@@ -193,6 +193,8 @@ CASES = {
     "alignment: long jumps": (alignments(longest_jump=6, p_null=(1.0, 2.0)), {}),
     "alignment: given chance of NULL": (alignments(longest_jump=2, p_null=0.3), {}),
 }
+# What Viterbi training learns: subtypes of observed trees are not decoded.
+DECODABLE = [name for name in CASES if not name.startswith("treebank")]
 # Where the chance that nothing was counted is that of units, so that CVB's step can be repeated.
 LEARNING = [
     (name, prefix)
@@ -272,6 +274,14 @@ def swept(model, algorithm, n_sweeps):
 def test_sweeps_are_those_of_the_enumeration(make, prefix, value):
     """From the same weights: the counts, values and the objective of each sweep."""
     assert swept(*make(prefix, value), 4)[0] < 1e-9
+
+
+@pytest.mark.parametrize("make", list(map(in_its_run, DECODABLE)), indirect=True)
+@pytest.mark.parametrize("value", [0.0, 0.3])
+def test_viterbi_training_is_that_of_the_enumeration(make, value):
+    """Its counts are those of the most probable structures, its values their log probabilities."""
+    model, _ = make("EM", value)
+    assert swept(model, ViterbiTraining(), 4)[0] < 1e-10
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""The restatement of the second-order term: its counts against enumeration, its first order."""
+"""The restatement of the second-order term: its counts against enumeration, its first order; the
+sweeps over whole texts against it, and against the tagger that makes the first order's.
+"""
 
 import itertools
 
@@ -7,8 +9,17 @@ import pytest
 import restatement
 from estimators import fitted_counts, make_estimator
 
-from benchmarks.enumeration.problems import initial_posteriors, make_problem, random_problem
+from benchmarks.enumeration.problems import (
+    initial_posteriors,
+    legal_states,
+    make_problem,
+    random_problem,
+    unequal_priors,
+)
+from benchmarks.published import second_order_sweeps
 from benchmarks.published.second_order import counts_of, expected_log, moments, sweeps
+from benchmarks.published.taggers import Plan, fit_restarts
+from benchmarks.published.text import first_sentences
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -40,6 +51,40 @@ def test_the_first_order_is_figure_3(dictionary):
     expected = restatement.expected_counts(problem, found, xi)
     np.testing.assert_allclose(counts.transition, expected.transition, **TOLERANCE)
     np.testing.assert_allclose(counts.emission, expected.emission, **TOLERANCE)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
+@pytest.mark.parametrize("priors", ["symmetric", "unequal"])
+def test_sums_that_are_kept_give_what_is_collected_anew(order, dictionary, priors):
+    problem, q = _case(2, 3, dictionary)
+    if priors == "unequal":
+        problem = unequal_priors(np.random.default_rng(0), problem)
+    legal = [
+        [legal_states(problem, i, t) for t in range(len(sequence))]
+        for i, sequence in enumerate(problem.sequences)
+    ]
+    rows = second_order_sweeps.rows_of(problem.sequences, legal)
+    start = np.zeros((len(rows.symbols), problem.n_states))
+    start[rows.tokens] = np.concatenate(q)
+    prior = second_order_sweeps.Prior(problem.alpha, problem.beta)
+    found = second_order_sweeps.sweeps(rows, start, prior, 4, order)
+    expected = np.concatenate(sweeps(problem, q, 4, order))
+    np.testing.assert_allclose(found[rows.tokens], expected, **TOLERANCE)
+    assert np.abs(expected - np.concatenate(q)).max() > 0.1
+
+
+@pytest.mark.parametrize("min_count", [1, 3])
+def test_the_first_order_on_text_is_cvb_token_from_the_same_starts(min_count, quick):
+    text = first_sentences(quick, 60, min_count)
+    values = {"alpha": 0.3, "beta": 0.03}
+    tagger = fit_restarts("cvb-token", text, Plan(10, 3), **values)
+    first, second = (
+        second_order_sweeps.second_order_restarts(text, Plan(10, 3), order=order, **values)
+        for order in (1, 2)
+    )
+    assert first["accuracies"] == pytest.approx(tagger["accuracies"], abs=1e-12)
+    assert second["accuracies"] != first["accuracies"]
 
 
 def enumerated(problem, q, i, t, k):

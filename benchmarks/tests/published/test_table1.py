@@ -1,4 +1,4 @@
-"""Table 1: a small row has the published ordering; further rows; the table and its picture."""
+"""Table 1: a small row has CVB ahead; starts decide between VB and EM; the table, its picture."""
 
 from functools import cache
 from statistics import fmean
@@ -70,6 +70,17 @@ def test_draws_are_different_sentences_under_one_dictionary(quick):
     assert isinstance(one.dictionary, Shared)
 
 
+def test_entries_of_other_words_make_no_difference_to_draws(quick):
+    whole_entries, own = random_sentences(quick, 60, 0), table1.drawn_sentences(quick, 60, 0)
+    assert own.X == whole_entries.X
+    assert len(own.dictionary) < len(whole_entries.dictionary) / 10
+    one, other = (
+        tagger_of("em", text, 5, init="unambiguous").fit(text.X) for text in (whole_entries, own)
+    )
+    assert sorted(one.classes_) == sorted(other.classes_)
+    assert one.objective_ == pytest.approx(other.objective_, rel=1e-12)
+
+
 def test_words_that_the_sentences_lack_need_no_entries(quick):
     text = first_sentences(quick, 60)
     bunch = whole("wsj", quick.data_home)
@@ -96,9 +107,56 @@ def test_table_shows_both_and_picture_is_drawn(row, tmp_path):
     assert (tmp_path / "table1_accuracy.png").stat().st_size > 5000
 
 
-@pytest.mark.parametrize(
-    ("part", "least"), [("draws", 0.8), ("parameter start", 0.8), ("brown", 0.4)]
-)
+def test_starts_decide_whether_vb_is_ahead_of_em(parts):
+    found = parts("starts")["found"]
+    margin = {
+        (cells, pair["beta"]): fmean(pair["vb"]) - fmean(pair["em"])
+        for cells, pairs in found.items()
+        for pair in pairs
+    }
+    assert margin["first token", 0.03] > 0.02
+    assert -0.02 < margin["first parameter", 0.03] < 0.02
+    assert all(margin[f"{sample} word", 0.03] < -0.03 for sample in ("first", "drawn", "few"))
+    assert margin["first parameter", 0.003] < margin["first parameter", 0.03] - 0.01
+    assert margin["few token", 0.03] < 0
+    for pair in (pair for pairs in found.values() for pair in pairs):
+        assert fmean(pair["cvb-sequence"]) > fmean(pair["vb"])
+
+
+def test_tables_of_starts_name_each_once(parts):
+    tables = table1.tables({"starts": parts("starts")})
+    whole = tables["starts_drawn"]
+    assert [row[0] for row in whole.rows] == ["token", "", "parameter", "", "word", ""]
+    assert [row[1] for row in whole.rows] == 3 * ["1, 0.03", "1, 0.003"]
+    assert [bool(row[2]) for row in whole.rows] == 3 * [True, False]
+    short = tables["starts"]
+    assert short.header[-3:] == ["VB minus EM", "1,000 drawn", "250 drawn"]
+    assert [row[-2] for row in short.rows] == [row[-1].split()[0] for row in whole.rows]
+
+
+def test_parts_of_single_methods_are_columns_between_the_others(row, parts):
+    single = {name: parts(name) for name in ("em-viterbi", "second-order")}
+    columns = table1.tables({"1000": row | {"seconds": 1.0}} | single)
+    for name in ("accuracies", "times"):
+        order = [title for title in columns[name].header if title in table1.COLUMNS.values()]
+        assert order == list(table1.COLUMNS.values())
+    table = columns["accuracies"]
+    ours = dict(zip(table.header, table.rows[0], strict=True))
+    for name, part in single.items():
+        fits = part["rows"]["1000"]
+        assert ours[table1.COLUMNS[name]] == table1.accuracy(fits)
+        assert len(fits["accuracies"]) == 3
+    without = table1.tables({"1000": row | {"seconds": 1.0}})["accuracies"]
+    assert without.rows[0][without.header.index("CVB token, order 2")] == ""
+
+
+def test_hard_em_is_below_em_from_the_same_starts(parts, quick):
+    hard = parts("em-viterbi")["rows"]["1000"]["accuracies"]
+    soft = fit_restarts("em", first_sentences(quick, 200), Plan(20, 3))["accuracies"]
+    assert max(hard) < min(soft)
+
+
+@pytest.mark.parametrize(("part", "least"), [("draws", 0.8), ("brown", 0.4)])
 def test_further_rows_have_all_methods_with_cvb_ahead_of_vb(parts, part, least):
     found = parts(part)
     assert list(found["methods"]) == list(METHODS)

@@ -27,6 +27,21 @@ def test_cvb_is_ahead_of_vb_and_em_with_a_poor_dictionary(results):
         assert means[name] > max(means["vb"], means["em"]) + 0.02
 
 
+def test_second_order_and_hard_em_fall_behind_the_first_order_and_em(results, quick):
+    single = {name: table2.PARTS[name](quick) for name in ("second-order", "em-viterbi")}
+    second, hard = (part["rows"]["3"] for part in single.values())
+    first = results["3"]["methods"]
+    assert (second["alpha"], second["beta"]) == tuple(
+        first["cvb-token"][k] for k in ("alpha", "beta")
+    )
+    assert max(second["accuracies"]) < min(first["cvb-token"]["accuracies"]) - 0.02
+    assert max(hard["accuracies"]) < fmean(first["em"]["accuracies"])
+    table = table2.tables(results | single)["accuracies"]
+    for title, fits in (("CVB token, order 2", second), ("EM, Viterbi training", hard)):
+        column = table.header.index(title)
+        assert [row[column] for row in table.rows] == ["", "", table2.accuracy(fits), ""]
+
+
 def test_margins_are_start_by_start():
     fits = {"vb": {"accuracies": [0.80, 0.82]}, "cvb-token": {"accuracies": [0.85, 0.83]}}
     margins = table2.margins({"methods": fits}, "cvb-token", "vb")

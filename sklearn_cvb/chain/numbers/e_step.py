@@ -3,6 +3,7 @@ Each context of steps has a table of transitions, a stretch is of steps in one c
 give the log densities of steps.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
@@ -405,9 +406,13 @@ def _normalised_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def expectation(
-    weights: ChainWeights, scores: Scores, problem: NumericProblem, n_jobs: int | None
+    weights: ChainWeights,
+    scores: Scores,
+    problem: NumericProblem,
+    n_jobs: int | None,
+    infer: Callable[..., StepPosteriors] = infer,
 ) -> InferenceResult:
-    """E-step over all sequences, on up to `n_jobs` threads."""
+    """E-step over all sequences by `infer`, on up to `n_jobs` threads."""
     starts, n_states = problem.corpus.starts, problem.cells.n_emitting
     chain = tables_of_weights(weights, n_states)
     pieces = problem.pieces()
@@ -623,10 +628,8 @@ def count_path(
         transition[:, n] += np.bincount(path[starts[1:] - 1], minlength=size)
     posterior = np.zeros((len(path), n))
     posterior[np.arange(len(path)), path] = 1.0
-    posteriors, whole = (
-        StepPosteriors(posterior, pairs, np.empty(0), lasting),
-        np.array([0, len(path)]),
-    )
+    whole = np.array([0, len(path)])
+    posteriors = StepPosteriors(posterior, pairs, np.empty(0), lasting)
     return HMMCounts(start, transition, statistics_of(posteriors, observations, problem, whole)[0])
 
 

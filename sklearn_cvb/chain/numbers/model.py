@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.numbers import e_step
+from sklearn_cvb.chain.numbers.best_paths import best_path_posteriors
 from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem
 from sklearn_cvb.chain.numbers.leave_out import (
     NumberUnits,
@@ -255,6 +256,12 @@ class NumberChain(Model):
         """E-step over all sequences."""
         assert weights.scores is not None, "an M-step gives them"
         return e_step.expectation(weights.chain, weights.scores, self.problem, self.n_threads)
+
+    def decode(self, weights: NumberWeights) -> InferenceResult:
+        """Counts of the most probable paths."""
+        assert weights.scores is not None, "an M-step gives them"
+        asked = weights.chain, weights.scores, self.problem, self.n_threads
+        return e_step.expectation(*asked, best_path_posteriors)
 
     # CVB
 

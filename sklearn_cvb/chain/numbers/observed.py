@@ -146,10 +146,8 @@ class WeightedNumbers(WeightedSequences):
         """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
         chain, stretches = self._chain()
         # What came up to each step does not tell that the sequence ends.
-        online, starts = chain._replace(end=None), self.corpus.starts
-        return e_step.filter_steps(online, self._step_scores(), starts, stretches, every_step=True)[
-            :2
-        ]
+        online, steps = chain._replace(end=None), (self._step_scores(), self.corpus.starts)
+        return e_step.filter_steps(online, *steps, stretches, every_step=True)[:2]
 
     def _step_scores(self) -> StepScores:
         """Log weights of all steps."""
@@ -161,8 +159,7 @@ class WeightedNumbers(WeightedSequences):
 
     def log_emissions(self) -> np.ndarray:
         """Log densities (n_steps, K) under all states."""
-        logs = self.logs.emission.reshape(-1, self.cells.n_emitting) + self.log_offsets[:, None]
-        return logs
+        return self.logs.emission.reshape(-1, self.cells.n_emitting) + self.log_offsets[:, None]
 
     def log_offset(self) -> np.ndarray:
         """The largest log weights of its steps."""
@@ -204,31 +201,31 @@ class WeightedVisits(WeightedNumbers):
         logs = super()._step_scores()
         return logs._replace(scores=self.scores._replace(emission=logs.scores))
 
-    def _visit_arguments(self) -> tuple[visits.VisitTables, np.ndarray, np.ndarray]:
+    def visit_arguments(self) -> tuple[visits.VisitTables, np.ndarray, np.ndarray]:
         """Tables of visits, log weights of all steps, and where sequences begin."""
         return *e_step.visit_inputs(self._chain()[0], self._step_scores()), self.corpus.starts
 
     def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
         """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
-        return visits.filter_steps(*self._visit_arguments())
+        return visits.filter_steps(*self.visit_arguments())
 
     def states_without(self, all_others: bool) -> np.ndarray:
         """Chances of the state of each step given all others, or those before it."""
         given = visits.log_states_given_others if all_others else visits.log_states_given_past
-        return visits.normalise_logs(given(*self._visit_arguments())[0])
+        return visits.normalise_logs(given(*self.visit_arguments())[0])
 
     def final_visits(self) -> tuple[np.ndarray, visits.VisitTables]:
         """Last states and how long their visits go on (see `visits.final_visits`); all tables."""
-        tables, logs, starts = self._visit_arguments()
+        tables, logs, starts = self.visit_arguments()
         return visits.final_visits(tables, logs, starts)[0], tables
 
     def best_path(self) -> tuple[np.ndarray, np.ndarray]:
         """States of the most probable visits; -inf for each sequence that has none."""
-        return visits.best_path(*self._visit_arguments())
+        return visits.best_path(*self.visit_arguments())
 
     def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of visits drawn from the posterior; -inf for each sequence that has none."""
-        return visits.draw_path(*self._visit_arguments(), rng)
+        return visits.draw_path(*self.visit_arguments(), rng)
 
 
 class NumericSequences(NamedTuple):

@@ -156,7 +156,8 @@ def statistics_at(observations: Any, steps: np.ndarray, family: Family) -> np.nd
 def weights_of_steps(statistics: np.ndarray, family: Family, cells: Cells) -> NumberWeights:
     """Weights of states that mostly stay, with emissions from these statistics."""
     chain, point = uniform_weights(cells), family.mean(statistics)
-    moves = (1.0 - _STAYS) * chain.transition + _STAYS * np.eye(cells.n_states)
+    stays = np.tile(np.eye(cells.n_states), (cells.chain.n_tables, 1))
+    moves = (1.0 - _STAYS) * chain.transition + _STAYS * stays
     chain = kept_to_topology(chain._replace(transition=moves), cells)
     return NumberWeights(tie_rows(chain, cells), family.log_densities(point), point)
 

@@ -277,11 +277,14 @@ def draw_path(
 
 
 def count_visits(
-    path: np.ndarray, starts: np.ndarray, log_durations: np.ndarray, rng: np.random.Generator
+    path: np.ndarray,
+    starts: np.ndarray,
+    log_durations: np.ndarray,
+    rng: np.random.Generator | None = None,
 ) -> np.ndarray:
     """How many visits of a path have each duration, (K, L); what lasts too long counts as L.
 
-    How long the last visit of each sequence goes on beyond its end is drawn.
+    How long the last visit of each sequence goes on beyond its end is drawn, or expected.
     """
     n, longest = log_durations.shape
     begins = np.append(True, path[1:] != path[:-1])
@@ -291,10 +294,14 @@ def count_visits(
     last = np.append(np.searchsorted(first, starts[1:-1]), len(first)) - 1
     logs = log_durations[path[first[last]]]
     logs = np.where(np.arange(1, longest + 1) < lasted[last, None], -np.inf, logs)
-    levels = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
-    level = rng.random((len(last), 1)) * levels[:, -1:]
-    lasted[last] = 1 + np.minimum((levels <= level).sum(axis=1), longest - 1)
-    table = np.zeros((n, longest))
+    chances, table = np.exp(logs - logs.max(axis=1, keepdims=True)), np.zeros((n, longest))
+    if rng is None:
+        np.add.at(table, path[first[last]], chances / chances.sum(axis=1, keepdims=True))
+        first, lasted = np.delete(first, last), np.delete(lasted, last)
+    else:
+        levels = np.cumsum(chances, axis=1)
+        level = rng.random((len(last), 1)) * levels[:, -1:]
+        lasted[last] = 1 + np.minimum((levels <= level).sum(axis=1), longest - 1)
     np.add.at(table, (path[first], lasted - 1), 1.0)
     return table
 

@@ -164,7 +164,7 @@ class ChainConcentrations(NamedTuple):
 
 def prior_settings(options: ChainOptions, dictionary_weight: float | None) -> ChainConcentrations:
     """Concentrations of the first sweep."""
-    weights, n = options.hdp, options.n_components
+    weights, n, start_alpha = options.hdp, options.n_components, options.transitions.start_alpha
     is_pooled = options.transitions.prior == "pooled"
     usual = FIRST_VALUE if weights is None else 1.0
     first = ChainConcentrations(
@@ -174,18 +174,17 @@ def prior_settings(options: ChainOptions, dictionary_weight: float | None) -> Ch
         options.beta_prior is not None,
         options.alpha_prior or VAGUE,
         options.beta_prior or VAGUE,
-        options.transitions.start_alpha,
+        None if start_alpha is None else first_concentration(start_alpha),
         sticky=float(options.transitions.sticky),
         dictionary_weight=dictionary_weight,
     )
     if is_pooled:
         # How alike contexts are is for the data to tell, if it is not said.
         learned = first.learn_alpha or options.alpha is None
-        start = first.start_alpha
         return first._replace(
             alpha=n * first.alpha if learned else first.alpha,
             learn_alpha=learned,
-            start_alpha=FIRST_VALUE if start is None else start,
+            start_alpha=FIRST_VALUE if start_alpha is None else first.start_alpha,
             state_weights=((1.0 / n,) * n,) * n,
             gamma=float(n),
         )

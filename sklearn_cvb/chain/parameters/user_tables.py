@@ -198,16 +198,22 @@ def with_tables(
     none, emit = np.full((2, n), np.nan)
     out, steps = np.full(n_rows, np.nan), np.full((n_rows, n), np.nan)
     user_prior = ChainPrior(none, np.nan, steps, out, emission, emit)
-    if _is_table(options.alpha):
+    are_tables = [*map(_is_table, (options.alpha, options.transitions.start_alpha, options.beta))]
+    if any(are_tables[:2]) and first.state_weights is not None and not first.is_pooled:
+        raise InvalidParameterError(
+            "under an HDP alpha and start_alpha are numbers: totals of rows"
+        )
+    if are_tables[0]:
         first, user_prior = _with_transition_prior(first, user_prior, options, cells)
-    if _is_table(options.beta):
+    if are_tables[1]:
+        user_prior = _with_start_prior(user_prior, options, cells)
+    if are_tables[2]:
         user_prior = _with_emission_prior(first, user_prior, options, cells, vocabulary)
     if rows:
         _check_rows(first, options, rows)
         tables = chain_tables(known_parameters(options), cells, vocabulary)
         user_prior = _with_fixed(user_prior, tables, rows, cells)
-    is_said = rows or _is_table(options.alpha) or _is_table(options.beta)
-    return first._replace(user_prior=user_prior) if is_said else first
+    return first._replace(user_prior=user_prior) if rows or any(are_tables) else first
 
 
 def _is_table(concentration: Any) -> bool:
@@ -215,9 +221,9 @@ def _is_table(concentration: Any) -> bool:
     return isinstance(concentration, list | tuple) or bool(np.ndim(concentration))
 
 
-def _table(name: str, options: ChainOptions, *shapes: tuple[int, int]) -> np.ndarray:
+def _table(name: str, value: Any, options: ChainOptions, *shapes: tuple[int, ...]) -> np.ndarray:
     """Prior cells of one of these shapes."""
-    table = as_numbers(name, getattr(options, name))
+    table = as_numbers(name, value)
     if table.shape not in shapes:
         needs = " or ".join(map(str, shapes))
         raise InvalidParameterError(f"{name} has shape {table.shape}, this model needs {needs}")
@@ -229,14 +235,21 @@ def _with_transition_prior(
     first: ChainConcentrations, user_prior: ChainPrior, options: ChainOptions, cells: Cells
 ) -> tuple[ChainConcentrations, ChainPrior]:
     """With prior cells of transitions; the start row has the usual concentration."""
-    n = cells.n_emitting
-    if first.state_weights is not None:
-        raise InvalidParameterError("under an HDP alpha is a number: the total of a row")
-    table = _table("alpha", options, (n, cells.n_states)) + first.sticky * np.eye(n, cells.n_states)
+    shape = n, _ = cells.n_emitting, cells.n_states
+    table = _table("alpha", options.alpha, options, shape) + first.sticky * np.eye(*shape)
     if cells.chain.topology is not None:
         table = np.where(cells.chain.topology.transition[:n], table, 0.0)
     user_prior.transition[:n], user_prior.transition_total[:n] = table, table.sum(axis=1)
     return first._replace(alpha=0.0 if options.kind.by_em else first.alpha), user_prior
+
+
+def _with_start_prior(user_prior: ChainPrior, options: ChainOptions, cells: Cells) -> ChainPrior:
+    """With prior cells of the start row, and none for the end."""
+    n, start_alpha = cells.n_emitting, options.transitions.start_alpha
+    start = np.pad(_table("start_alpha", start_alpha, options, (n,)), (0, cells.n_states - n))
+    if cells.chain.topology is not None:
+        start = np.where(cells.chain.topology.start, start, 0.0)
+    return user_prior._replace(start=start, start_total=float(start.sum()))
 
 
 def _with_emission_prior(
@@ -254,7 +267,8 @@ def _with_emission_prior(
     known = vocabulary.tolist()
     if set(names) & set(known) and names[:n_words] != known:
         raise InvalidParameterError(f"beta has columns {names!r}, but the symbols are {known!r}")
-    table = _table("beta", options, *((n, size) for size in sorted({n_words, cells.n_rows})))
+    shapes = [(n, size) for size in sorted({n_words, cells.n_rows})]
+    table = _table("beta", options.beta, options, *shapes)
     usual = 0.0 if options.kind.by_em else first.beta
     table = np.pad(table, ((0, 0), (0, cells.n_rows - table.shape[1])), constant_values=usual)
     plain = _values_of_cells(table, cells)

@@ -14,7 +14,8 @@ def check_transitions(options: ChainOptions) -> None:
     """Raise where fields of transitions do not go together, or not with the rest of a model."""
     transitions, kind = options.transitions, options.kind
     if transitions.start_alpha is not None:
-        check_concentrations("start_alpha", np.array(transitions.start_alpha), kind.by_em)
+        start_alpha = as_numbers("start_alpha", transitions.start_alpha)
+        check_concentrations("start_alpha", start_alpha, kind.by_em)
     if transitions.start == "stationary":
         from sklearn_cvb.chain.parameters.stationary import check_stationary
 

@@ -199,12 +199,9 @@ def warn_of_unexplained(log_p: np.ndarray) -> None:
     """Warn of sequences that no path explains."""
     unexplained = (log_p == -np.inf).nonzero()[0]
     if len(unexplained):
-        warn(
-            [
-                f"no path explains sequences {unexplained[:5].tolist()} ({len(unexplained)} in "
-                "all): each token gets its most probable state by emission"
-            ]
-        )
+        which = f"{unexplained[:5].tolist()} ({len(unexplained)} in all)"
+        told_by = "each token gets its most probable state by emission"
+        warn([f"no path explains sequences {which}: {told_by}"])
 
 
 def decode(read: WeightedSequences, decoding: str) -> tuple[np.ndarray, np.ndarray]:

@@ -29,6 +29,7 @@ from sklearn_cvb.chain.starts import state_merging
 from sklearn_cvb.chain.starts.starting_points import StartingPoint
 from sklearn_cvb.chain.starts.state_merging import StateMerging, gains_of_rows
 from sklearn_cvb.chain.symbols import leave_out, sampling
+from sklearn_cvb.chain.symbols.best_paths import counts_of_best_paths
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of, expectation
 from sklearn_cvb.chain.symbols.leave_out import SymbolUnits, UpdateUnit, sweep
 from sklearn_cvb.chain.symbols.sampling import SampledPath
@@ -206,6 +207,10 @@ class SymbolChain(Model):
         if not isinstance(weights, ChainWeights):
             logs, weights = partial(weights.logs, self.cells), weights.weights
         return expectation(weights, self.problem, engines, self.settings.n_threads, logs)
+
+    def decode(self, weights: ChainWeights) -> InferenceResult:
+        """Counts of the most probable paths."""
+        return counts_of_best_paths(weights, self.problem, self.settings.n_threads)
 
     # CVB
 

@@ -28,12 +28,13 @@ from sklearn_cvb.chain.paths.transitions import cells_under
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.starts.starting_points import SEGMENTS
 from sklearn_cvb.chain.starts.state_merging import StateMerging, merging_pays
+from sklearn_cvb.chain.symbols.best_paths import best_paths
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, UpdateUnit
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
-from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
+from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
-from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
+from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
 from sklearn_cvb.reading.times import cautions_of_times
@@ -335,17 +336,11 @@ def best_path(chain: SymbolChain, state: Any, n_jobs: int | None, *, averages: b
     table = _of_impossible(averages, state, problem)
     impossible = None if table is None else table.argmax(axis=1)
     posterior = chain.state_posteriors(state)
-    path = np.empty(len(problem.corpus.tokens), np.int32)
-    if posterior is not None:
+    if posterior is None:
+        path, _ = best_paths(_final_weights(averages, state, problem.cells)[1], problem, n_jobs)
+    else:
+        path = np.empty(len(problem.corpus.tokens), np.int32)
         best_states(problem.lattice, posterior, 0, len(path), path)
-        return problem.in_original_order(path, impossible)
-    _, logs = _final_weights(averages, state, problem.cells)
-    starts, log_p = problem.corpus.starts, np.empty(problem.corpus.n_sequences)
-
-    def label(begin: int, end: int) -> None:
-        viterbi(logs, problem.lattice, starts[begin : end + 1], path, log_p[begin:end])
-
-    on_threads(label, even_pieces(starts, _SHORTEST_PIECE), n_jobs)
     return problem.in_original_order(path, impossible)
 
 

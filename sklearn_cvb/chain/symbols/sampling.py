@@ -152,10 +152,17 @@ def slots_of(lattice: Lattice, states: np.ndarray) -> np.ndarray:
 
 def counts_of_path(problem: Problem, slots: np.ndarray) -> HMMCounts:
     """Actual counts of a path."""
-    cells, lattice, starts = problem.cells, problem.lattice, problem.corpus.starts
+    lattice = problem.lattice
+    states = lattice.state[slots].astype(np.intp)
+    return count_states(states, lattice.cell[slots], problem.corpus.starts, problem.cells)
+
+
+def count_states(
+    states: np.ndarray, used: np.ndarray, starts: np.ndarray, cells: Cells
+) -> HMMCounts:
+    """Counts of the states of all tokens, and of the cells of emissions that they use, or -1."""
     n = cells.n_states
-    states, used = lattice.state[slots].astype(np.intp), lattice.cell[slots]
-    if used.min() < 0:
+    if used.min(initial=0) < 0:
         used = used[used >= 0]
     steps = states[:-1] * n + states[1:]
     # The last state of a sequence and the first of the next are neighbours, but no transition.
@@ -344,17 +351,13 @@ def draw_weights(
 
     The cells that a dictionary rules out have their share of each row, which is drawn too.
     """
-    n = cells.n_states
+    n, how = cells.n_states, (temperature, rng)
     rows = np.repeat(np.arange(n), n)
     ruled_out = prior.emission_total - cells.row_totals(prior.emission)
     ruled_out[ruled_out < _ROUNDING * prior.emission_total] = 0.0
-    start = draw_rows(
-        counts.start + prior.start, np.zeros(n, np.intp), np.zeros(1), temperature, rng
-    )
-    transition = draw_rows(
-        (counts.transition + prior.transition).ravel(), rows, np.zeros(n), temperature, rng
-    )
-    emission = draw_rows(counts.emission + prior.emission, cells.state, ruled_out, temperature, rng)
+    start = draw_rows(counts.start + prior.start, np.zeros(n, np.intp), np.zeros(1), *how)
+    transition = draw_rows((counts.transition + prior.transition).ravel(), rows, np.zeros(n), *how)
+    emission = draw_rows(counts.emission + prior.emission, cells.state, ruled_out, *how)
     return ChainWeights(start, transition.reshape(n, n), emission)
 
 

@@ -30,7 +30,7 @@ from sklearn_cvb.scale.places import is_dask
 
 _FORM = "pass a dask bag of sequences, a dask Series of lists, or a list of delayed partitions"
 # Questions that are rounds of a fit; others are asked before or after.
-_ROUNDS = ("infer", "sweep")
+_ROUNDS = ("infer", "decode", "sweep")
 # Seconds after which it is asked who is still alive.
 _LOOK = 1.0
 # A round that loses workers again and again is given up.

@@ -25,7 +25,7 @@ class Setting(NamedTuple):
     series: list
     n_states: int
     alpha: float
-    start_alpha: float
+    start_alpha: float | np.ndarray
     # (K,) and (K, K), bool
     start: np.ndarray
     transition: np.ndarray
@@ -360,7 +360,8 @@ def dirichlet_logs(counts, prior, allowed):
     divergence = 0.0
     for row in np.ndindex(counts.shape[:-1]):
         cells = np.flatnonzero(allowed[row])
-        u, u0 = counts[row][cells] + prior, np.full(len(cells), prior)
+        u0 = np.broadcast_to(prior, counts.shape)[row][cells]
+        u = counts[row][cells] + u0
         logs[row + (cells,)] = digamma(u) - digamma(u.sum())
         divergence += gammaln(u.sum()) - gammaln(u).sum() - gammaln(u0.sum()) + gammaln(u0).sum()
         divergence += ((u - u0) * (digamma(u) - digamma(u.sum()))).sum()

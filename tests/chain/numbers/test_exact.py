@@ -192,6 +192,14 @@ def test_reading_is_exact(kind, name, topology, has_end, missing):
             assert exact[3][tuple(path)] == pytest.approx(max(exact[3].values()), rel=1e-10)
         else:
             assert weight_of(path, x, chain, fitted) == pytest.approx(heaviest(x, chain, fitted))
+    for x, pairs in zip(series, model.predict_pair_proba(series), strict=True):
+        paths, logs = log_weights_of_paths(x, chain, fitted)
+        scores = model.score_paths([x] * len(paths), paths)
+        np.testing.assert_allclose(scores, logs, rtol=1e-10, atol=1e-10)
+        shares, exact = np.exp(logs - logsumexp(logs)), np.zeros((len(x) - 1, 2, 2))
+        for t in range(len(x) - 1):
+            np.add.at(exact[t], (paths[:, t], paths[:, t + 1]), shares)
+        np.testing.assert_allclose(pairs, exact, atol=1e-10)
     for x, filtered in zip(series, model.filter_proba(series), strict=True):
         unended = (chain[0], chain[1], np.zeros(2))
         # What comes later tells nothing, the end neither.
@@ -215,6 +223,15 @@ def weight_of(path, x, chain, fitted):
     scores = scores_of(fitted.family, fitted.predicting, x)
     value = chain[0][path[0]] + chain[2][path[-1]] + scores[np.arange(len(x)), path].sum()
     return value + steps[np.arange(len(x) - 1), path[:-1], path[1:]].sum()
+
+
+def log_weights_of_paths(x, chain, fitted):
+    """All paths of a series, and the log weight of each, -inf where no visits make it up."""
+    paths = np.array(list(np.ndindex(*[2] * len(x))))
+    if hasattr(fitted.predicting, "log_durations"):
+        of_visits = inferred(x, chain, fitted.family, fitted.predicting)[3]
+        return paths, np.array([of_visits.get(tuple(path), -np.inf) for path in paths])
+    return paths, np.array([weight_of(path, x, chain, fitted) for path in paths])
 
 
 def heaviest(x, chain, fitted):

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from sklearn_cvb import (
     CVBHMM,
@@ -167,6 +168,18 @@ def test_every_restart_is_legal_and_they_differ():
     found = fitted(model, X).restart_objectives_
     assert np.sum(found > found.max() - 1e-3) >= 5
     assert len(set(found.round(6))) > 1
+
+
+@pytest.mark.parametrize("kind", [*KINDS, GibbsHMM])
+def test_restarts_differ_under_contexts(kind):
+    X = [np.random.default_rng(seed).normal(size=(30, 2)) for seed in range(3)]
+    for x in X:
+        x[:, 1] = x[:, 1] > 0
+    model = kind(2, emission="gaussian", transitions=Transitions(contexts=1), max_iter=3)
+    one, several = (fitted(clone(model).set_params(n_init=n, random_state=0), X) for n in (1, 2))
+    found = several.restart_objectives_
+    assert found[0] == one.objective_
+    assert found[0] != found[1]
 
 
 @pytest.mark.many(usual=1)

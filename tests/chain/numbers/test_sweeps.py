@@ -102,6 +102,22 @@ def test_cvb(name, topology, has_end, missing, size):
     assert cvb_deviation(model, series) < 1e-8
 
 
+@pytest.mark.parametrize("topology", ["full", "left-right", "independent", "contexts", "histogram"])
+@pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
+def test_starts_have_cells_of_their_own(kind, topology):
+    settings = {"alpha": 0.4, "start_alpha": np.array([1.7, 0.3])}
+    model, series, _ = problem(kind, "diag", topology, False, "steps", "few", **settings)
+    if kind is CVBHMM:
+        assert cvb_deviation(model, series) < 1e-8
+        return
+    sweeps = restatement.em_sweeps if kind is EMHMM else restatement.vb_sweeps
+    history, counts = sweeps(restatement.setting_of(model, series), model.init, SWEEPS)
+    model.fit(series)
+    assert_counts(model, counts)
+    if kind is VBHMM:
+        np.testing.assert_allclose(model.history_, history, rtol=1e-9)
+
+
 @pytest.mark.many(usual=11)
 @pytest.mark.parametrize("name", EMISSIONS)
 @pytest.mark.parametrize(("has_end", "missing"), [(False, "values"), (True, "steps")])
