@@ -179,6 +179,7 @@ def _knowledge(settings, change, page):
 def _latent(settings, change, page):
     """One subtype; all sweeps after the first find the same."""
     change(latent, "SIZES", {1: latent.SIZES[1]._replace(models=("em",), n_sweeps=2)})
+    change(latent, "reading_seconds", lambda data: 0.0)
     return _some(_found(latent, "1", settings), "subtypes")
 
 
