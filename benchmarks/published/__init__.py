@@ -7,4 +7,6 @@ this folder with
   or ``PARTS``, such functions by name, each of which can be run alone;
 - ``tables(results) -> dict``: a `Table` for each name, our figures beside the published ones;
 - ``draw(results, folder)``: pictures named ``<experiment>_*.png``.
+
+A new one has an entry in `catalogue`, and its cheapest cells in `cells`, for a test to find again.
 """

@@ -25,11 +25,13 @@ _PCFG = "Wang and Blunsom (2013, PCFGs)"
 
 EXPERIMENTS = {
     "alignment": Experiment(
-        "words of translated sentences, beside sil-thot and eflomal", 30, ("xl-wa",)
+        "words of translated sentences, beside sil-thot and eflomal", 30, ("xl-wa",), ("da",)
     ),
-    "beal_alice": Experiment("Beal (2003), figure 3.4", 12, ("alice",)),
+    "beal_alice": Experiment("Beal (2003), figure 3.4", 12, ("alice",), ("strength",)),
     "beal_sequences": Experiment("Beal (2003), section 3.5.1 and its Hinton diagrams", 1),
-    "clusters": Experiment("clusters of sequences, held out", 6, ("japanese_vowels", "xl-wa")),
+    "clusters": Experiment(
+        "clusters of sequences, held out", 5, ("japanese_vowels", "xl-wa"), ("speakers",)
+    ),
     "convergence": Experiment("when a fit is done, by two rules", 20, ("xl-wa", *_WSJ)),
     "coverage": Experiment(
         "how often intervals hold the truth", 60, quick=("labels_small", "numbers", "estimates")
@@ -44,7 +46,7 @@ EXPERIMENTS = {
         ("english", "swedish", "changes"),
     ),
     "durations": Experiment(
-        "semi-Markov chains, held out", 20, ("japanese_vowels", "alice", "elephant")
+        "semi-Markov chains, held out", 20, ("japanese_vowels", "alice", "elephant"), ("vowels",)
     ),
     "figure5": Experiment(f"{_COLLAPSED}, figure 5", 10, _WSJ),
     "independent": Experiment(
