@@ -1,7 +1,7 @@
 """What is to be known of an experiment before it runs; nothing here bears on its figures."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -64,7 +64,12 @@ EXPERIMENTS = {
         ("statsmodels", "alice", "dependency_treebank", "japanese_vowels"),
     ),
     "morphology": Experiment(f"{_PCFG}, section 4.1", 9, ("zulu_verbs",)),
-    "noise": Experiment("wrong tags in a dictionary", 60, ("brown", "mac_morpho", *_WSJ, *_UD)),
+    "noise": Experiment(
+        "wrong tags in a dictionary",
+        60,
+        ("brown", "mac_morpho", *_WSJ, *_UD),
+        ("dictionaries", "strengths"),
+    ),
     "perplexity": Experiment(f"{_COLLAPSED}, figures 6 and 7", 10, _WSJ),
     "pocket_english": Experiment("generated sentences beside the journal", 2, _WSJ),
     "samplers": Experiment("Gao and Johnson (2008), samplers compared", 6, _WSJ),
@@ -144,13 +149,18 @@ SOURCES: dict[str, Callable[[str | None], object]] = {
 
 def lacking(name: str, data_home: str | None) -> dict[str, str]:
     """What an experiment needs and is not there: name, and where it was looked for."""
-    found = {}
-    for source in EXPERIMENTS[name].needs:
-        try:
-            SOURCES[source](data_home)
-        except OSError as error:
-            found[source] = str(error)
-    return found
+    found = {source: _missing(source, data_home) for source in EXPERIMENTS[name].needs}
+    return {source: text for source, text in found.items() if text}
+
+
+@cache
+def _missing(source: str, data_home: str | None) -> str | None:
+    """What to do where something lacks; None where it is there."""
+    try:
+        SOURCES[source](data_home)
+    except OSError as error:
+        return str(error)
+    return None
 
 
 def listed() -> str:
