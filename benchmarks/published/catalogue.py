@@ -31,14 +31,17 @@ EXPERIMENTS = {
     "beal_sequences": Experiment("Beal (2003), section 3.5.1 and its Hinton diagrams", 1),
     "clusters": Experiment("clusters of sequences, held out", 6, ("japanese_vowels", "xl-wa")),
     "convergence": Experiment("when a fit is done, by two rules", 20, ("xl-wa", *_WSJ)),
-    "coverage": Experiment("how often intervals hold the truth", 60),
+    "coverage": Experiment(
+        "how often intervals hold the truth", 60, quick=("labels_small", "numbers", "estimates")
+    ),
     "criteria": Experiment("choosing alpha and beta without labels", 20, _WSJ),
-    "digits": Experiment("digits in dates and in account numbers", 10),
+    "digits": Experiment("digits in dates and in account numbers", 10, quick=("dates",)),
     "distributed": Experiment("fits in shards, on workers of Dask", 60, ("brown", *_WSJ)),
     "dmv": Experiment(
         "heads from tags, after Klein and Manning (2004)",
         30,
         ("dependency_treebank", "conll2007", *_UD),
+        ("english", "swedish", "changes"),
     ),
     "durations": Experiment(
         "semi-Markov chains, held out", 20, ("japanese_vowels", "alice", "elephant")

@@ -3,16 +3,16 @@
 import pickle
 from itertools import product
 
-import brute
 import numpy as np
 import pytest
 from enumerated import enumerated_chain
 from estimators import make_estimator
-from problems import make_problem
 from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
+from benchmarks.enumeration import brute
+from benchmarks.enumeration.problems import make_problem
 from sklearn_cvb import (
     CVBHMM,
     EMHMM,
