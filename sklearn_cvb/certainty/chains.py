@@ -155,6 +155,9 @@ class PosteriorIntervals(TrainingSequences):
         >>> lower, upper = model.credible_intervals(X, random_state=0).emission["rates"]
         >>> bool((lower < model.rates_).all() and (model.rates_ < upper).all())
         True
+        >>> found = model.credible_intervals(method="mean field", n_draws=500, random_state=0)
+        >>> found.draws.emission["rates"].shape
+        (500, 2, 1)
         """
         if self._no_posterior:
             raise AttributeError(f"credible_intervals: {self._no_posterior}")
