@@ -271,7 +271,8 @@ class Transitions(Setting):
         one more cell, p(end | last state), with the same prior, and likelihoods include the end.
     start_alpha : float, array or None, default=None
         Concentration of the start row (EM: pseudo-count, 0 or more), 1e-10 to 1e10; or an array of
-        prior cells, (n_components,), of taggers in the order of `classes_`; None for `alpha`.
+        prior cells, (n_components,), of taggers in the order of `classes_`, but under "hdp"; None
+        for `alpha`.
     start : {"free", "stationary"}, default="free"
         "stationary": sequences are cut from chains that have run for long, and begin in the
         stationary distribution of the transitions. It is learned by EM alone, as then the rows have
@@ -306,6 +307,12 @@ class Transitions(Setting):
     >>> model = VBHMM(2, transitions=Transitions("left-right", sticky=5.0), random_state=0)
     >>> model.fit([["a", "a", "b"], ["a", "b", "b"]]).transmat_[1].round(2).tolist()
     [0.0, 1.0]
+
+    Sequences that hardly start in the second state:
+
+    >>> model = VBHMM(2, transitions=Transitions(start_alpha=[9.0, 0.1]), random_state=0)
+    >>> bool(model.fit([["a", "a", "b"], ["b", "b", "a"]]).startprob_[0] > 0.9)
+    True
     """
 
     topology: str | ArrayLike = "full"

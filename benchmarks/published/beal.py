@@ -21,13 +21,13 @@ class Swept(NamedTuple):
     converged: bool
 
 
-def swept(model, X, nats, most):
-    """Fit until a sweep changes the objective by less than so many nats a symbol.
+def swept(model, X, least, most):
+    """Fit until a sweep changes the objective by less than `least`, in `most` sweeps.
 
     The rule of the thesis, not that of `tol`. The model may have up to nine sweeps more.
     """
     model.set_params(tol=0, max_iter=_STEP, warm_start=True)
-    history, least = np.empty(0), nats * sum(map(len, X))
+    history = np.empty(0)
     for _ in range(0, most, _STEP):
         history = np.append(history, model.fit(X).history_)
         small = np.flatnonzero(np.abs(np.diff(history)) < least)

@@ -155,6 +155,9 @@ class PosteriorIntervals(TrainingSequences):
         >>> lower, upper = model.credible_intervals(X, random_state=0).emission["rates"]
         >>> bool((lower < model.rates_).all() and (model.rates_ < upper).all())
         True
+        >>> found = model.credible_intervals(method="mean field", n_draws=500, random_state=0)
+        >>> found.draws.emission["rates"].shape
+        (500, 2, 1)
         """
         if self._no_posterior:
             raise AttributeError(f"credible_intervals: {self._no_posterior}")
@@ -530,7 +533,8 @@ class Confidence(TrainingSequences):
         level : float, default=0.95
             How often such intervals hold the truth.
         method : {"louis", "bootstrap"} or None, default=None
-            None is "louis" for symbols, "bootstrap" for numbers, which have no other.
+            None is "louis" for symbols, "bootstrap" for numbers and with ``update="viterbi"``,
+            which have no other.
         n_bootstrap : int, default=200
             How many fits.
         n_jobs : int or None, default=None
@@ -572,9 +576,11 @@ class Confidence(TrainingSequences):
         )
 
         methods: tuple[str, ...] = ("louis", "bootstrap")
-        # Rows that the start row hangs on, and numbers, have other information.
+        # Rows that the start row hangs on, and numbers, have other information; no likelihood has
+        # its maximum where Viterbi training ends.
         learned = learned_of(self)
-        if not self._emits_symbols or learned.layout.chain.is_stationary:
+        is_hard = getattr(self, "update", "batch") == "viterbi"
+        if not self._emits_symbols or learned.layout.chain.is_stationary or is_hard:
             methods = ("bootstrap",)
         method = methods[0] if method is None else method
         check_choice("method", method, methods)

@@ -13,8 +13,8 @@ from sklearn_cvb.chain.predictions.prediction import WeightedSequences, warn_of_
 from sklearn_cvb.learning.threads import even_pieces
 from sklearn_cvb.reading.corpus import Corpus, as_list, is_hashable, place_text, short_repr
 
-# Tables of so many steps are there at a time.
-_PIECE = 16384
+# Steps whose tables have about so many cells are inferred together.
+_PIECE = 2**17
 
 
 def pair_posteriors(read: WeightedSequences) -> tuple[Corpus, np.ndarray]:
@@ -27,7 +27,10 @@ def pair_posteriors(read: WeightedSequences) -> tuple[Corpus, np.ndarray]:
     warn_of_unexplained(log_z)
     of_steps, starts = read.table(posterior), corpus.starts
     right, begins = np.delete(np.arange(starts[-1]), starts[:-1]), starts - np.arange(len(starts))
-    pairs = np.concatenate(list(_pairs_in_pieces(read)))
+    pairs, done = np.empty((len(right), len(every), len(every))), 0
+    for some in _pairs_in_pieces(read):
+        pairs[done : done + len(some)] = some
+        done += len(some)
     if isinstance(read, WeightedVisits):
         # Who is in a state and does not leave it stays, in the same visit or in the next one.
         pairs = e_step.off_diagonal(pairs)
@@ -49,7 +52,7 @@ def _pairs_in_pieces(read: WeightedSequences) -> Iterator[np.ndarray]:
     logs, table = _log_weights(read), read.table_numbers()
     if isinstance(read, WeightedVisits):
         chain, logs, _ = read.visit_arguments()
-    for first, last in even_pieces(starts, _PIECE):
+    for first, last in even_pieces(starts, max(1, _PIECE // read.cells.n_emitting**2)):
         steps, inside = slice(starts[first], starts[last]), starts[first : last + 1] - starts[first]
         each = np.arange(inside[-1])
         own = type(chain)(*(None if one is None else one[table[steps]] for one in chain))

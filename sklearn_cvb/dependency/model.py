@@ -325,7 +325,7 @@ class DependencyModel(RowModel):
         ``absence()`` is log P(C = 0) of every cell and row; None for the plain form of eq. 29 of
         Wang and Blunsom (2013, HMM).
         """
-        if dirichlet.stays_fixed(any(hyper.is_learned), state.n_sweeps):
+        if not any(hyper.is_learned):
             return hyper
         counts, layout = state.counts, self.layout
         totals = layout.totals(counts)
@@ -361,6 +361,11 @@ class DependencyModel(RowModel):
         sizes = [n_rows * width for n_rows, width in self.layout.shapes]
         values = *hyper.values, self.problem.alpha_backoff, hyper.values[0]
         return np.repeat(values[: len(sizes)], sizes)
+
+    @property
+    def is_start_vague(self) -> bool:
+        """Unless it is of a fit: the harmonic one knows of distances alone."""
+        return isinstance(self.init, str)
 
     def seed(self, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The same first weights for all parts."""

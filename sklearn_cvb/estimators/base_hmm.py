@@ -159,8 +159,8 @@ class PathFields(Parameters):
         Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10; or
         an array of prior cells, (n_components, n_components), with one more column for the end
         where that is an event, beside which starts have `start_alpha` or 0.1. "auto", or the prior
-        of the concentration, learns it while fitting (one step of eq. 29 per sweep, from sweep 20
-        on). None is 0.1, or 1 of a whole row under an HDP (`transitions`).
+        of the concentration, learns it while fitting (one step of eq. 29 per sweep, after a random
+        start from sweep 20 on). None is 0.1, or 1 of a whole row under an HDP (`transitions`).
     beta : float, "auto", GammaPrior or array
         Concentration of the symmetric Dirichlet prior of each row of emissions, 1e-10 to 1e10; or
         an array of prior cells, (n_components, n_symbols), whose columns are `vocabulary_` and, if

@@ -200,6 +200,8 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         allowed = np.ones((n, n), bool) if topology is None else topology.transition
         blocks = np.kron(np.eye(self.n_components, dtype=bool), allowed[:n, :n])
         settings = asked.get_params(deep=False) | {"topology": blocks}
+        if np.ndim(asked.start_alpha):
+            settings["start_alpha"] = np.tile(asked.start_alpha, self.n_components)
         begin: list[Any] = [None] * len(X)
         for c, one in enumerate(models):
             rows = np.flatnonzero(clusters == c)

@@ -20,7 +20,7 @@ class EMHMMTagger(HMMTagger, EMHMM):
     """Tagger learned by expectation-maximisation from raw text, a dictionary and any labels.
 
     Not for raw text with a plain dictionary: `VBHMMTagger` and `CVBHMMTagger`, which have a prior,
-    are more accurate there.
+    are more accurate there. Restarts (`n_init`) raise the likelihood, not the accuracy.
 
     On fully labelled sentences this is supervised maximum likelihood.
 

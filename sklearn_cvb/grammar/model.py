@@ -13,7 +13,7 @@ from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
 from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.kernels.tree.tallies import TreeShares
 from sklearn_cvb.learning import dirichlet
-from sklearn_cvb.learning.dirichlet import FIRST_VALUE, FIXED_MASS, WARM_UP_SWEEPS
+from sklearn_cvb.learning.dirichlet import FIRST_VALUE, FIXED_MASS
 from sklearn_cvb.learning.gibbs import count_structures, most_frequent_structures, sampled_labels
 from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample
 from sklearn_cvb.reading.validation import as_numbers
@@ -185,12 +185,12 @@ class GrammarModel(RowModel):
         step: Callable[..., Any],
         absence: Callable[..., Any] | None,
     ) -> GrammarConcentrations:
-        """One step for a concentration that is learned; none in the warm-up.
+        """One step for a concentration that is learned.
 
         ``absence()`` is P(C > 0) of every rule and left-hand side, or None where it is not known
         and nothing is learned; without it the plain form of eq. 29 of Wang and Blunsom (2013, HMM).
         """
-        if not hyper.is_learned or state.n_sweeps < WARM_UP_SWEEPS:
+        if not hyper.is_learned:
             return hyper
         counts, layout = state.counts, self.problem.layout
         totals = layout.totals(counts)
@@ -231,6 +231,11 @@ class GrammarModel(RowModel):
         return np.where(layout.fixed, FIXED_MASS * layout.grammar.probabilities, hyper.cells)
 
     # Where a restart begins
+
+    @property
+    def is_start_vague(self) -> bool:
+        """By a name that says so."""
+        return isinstance(self.init, str) and self.init in RANDOM_STARTS
 
     def seed(self, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """First weights, the same for all parts."""

@@ -32,9 +32,9 @@ _SMALLEST_TOTAL = 1e-250
 # From this many cells on, those with equal counts share the work.
 _MANY = 1000
 
-# Learned concentrations start here and rest while the posteriors are still those of the start.
-FIRST_VALUE = 0.1
-WARM_UP_SWEEPS = 20
+# Learned concentrations start here. After a vague start they rest for so many sweeps: its states
+# are nearly alike, and would be kept so by the concentrations that this tells of.
+FIRST_VALUE, WARM_UP_SWEEPS = 0.1, 20
 # Below this expected count P(C > 0) is the count itself: a product of 1 - q has no digits left.
 _SMALL_COUNT = 1e-6
 
@@ -193,7 +193,7 @@ def log_absence(
     return np.bincount(keys % n_places, logs, n_places)
 
 
-# Concentrations that are learned while fitting: one step a sweep, none in the first sweeps
+# Concentrations that are learned while fitting: one step a sweep
 
 
 class SymmetricRows(NamedTuple):
@@ -223,11 +223,6 @@ class SymmetricRows(NamedTuple):
 def first_concentration(concentration: Any) -> float:
     """The concentration of the first sweep; "auto" and a prior mark one to learn."""
     return float(concentration) if isinstance(concentration, Real) else FIRST_VALUE
-
-
-def stays_fixed(is_learned: bool, n_sweeps: int) -> bool:
-    """Whether a concentration stays as it is after `n_sweeps`."""
-    return not is_learned or n_sweeps < WARM_UP_SWEEPS
 
 
 def log_density(value: float, is_learned: bool, gamma: tuple[float, float]) -> float:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import NOBODY, InferenceResult, Model, State, add_arrays
 
 
@@ -213,9 +212,7 @@ class Shard:
         self, result: InferenceResult, settings: SweepSettings, n_sweeps: int
     ) -> PartResult:
         """Keep the shares of a sweep, and the answer to it, which is returned."""
-        absence = None
-        if settings.hyper.is_learned and n_sweeps >= WARM_UP_SWEEPS:
-            absence = self._absence(result.shares)
+        absence = self._absence(result.shares) if settings.hyper.is_learned else None
         if not self._keeps_runs:
             self.states.clear()
         answer = self._part_result(result)._replace(absence=absence)

@@ -103,6 +103,22 @@ def test_steps_that_float64_cannot_multiply():
     assert best <= model.score_samples([x])[0] < best + 700
 
 
+@pytest.mark.parametrize("left", [0.0, 1e-300])
+def test_a_state_that_seems_lost_comes_back(left):
+    """Sixty symbols speak against the state that the last one shows, or nearly shows."""
+    emitted = [[1.0 - left, left], [1e-7, 1.0 - 1e-7]]
+    known = {"emissionprob": emitted, "vocabulary": ["a", "b"], "startprob": [0.5, 0.5]}
+    x = ["a"] * 60 + ["b"]
+    for moves in (np.eye(2), [[1.0 - 1e-300, 1e-300], [1e-300, 1.0 - 1e-300]]):
+        model = EMHMM.from_parameters(transmat=moves, **known)
+        pairs, single = model.predict_pair_proba([x])[0], model.predict_proba([x])[0]
+        np.testing.assert_allclose(pairs.sum(axis=2), single[:-1], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(pairs.sum(axis=1), single[1:], rtol=0, atol=1e-12)
+        each = model.score_paths([x] * 3, [[0] * 61, [1] * 61, [0] * 60 + [1]])
+        assert model.score_paths([x], model.predict([x]))[0] == each.max()
+        assert pairs[-1].argmax() == (0 if each[0] == each.max() else 3 - 2 * (each[2] > each[1]))
+
+
 def test_what_no_path_explains():
     """Words alone tell, and no path has a probability."""
     legal = {"a": ["A"], "b": ["B"], "c": ["A", "B"]}

@@ -102,6 +102,8 @@ BATCH = {
     "VB, sparse": (VBHMM(3, alpha=1e-3, beta=1e-3, **COMMON), None),
     "VB, hdp": (VBHMM(4, transitions=Transitions(prior="hdp"), n_init=1, **COMMON), None),
     "EM tagger": (EMHMMTagger(full(), **COMMON, **SMALL), None),
+    "EM tagger, restarts": (EMHMMTagger(full(), n_init=3, **COMMON, **SMALL), None),
+    "VB tagger, restarts, labels": (VBHMMTagger(full(), n_init=3, **COMMON), labels()),
     "EM tagger, unclean": (EMHMMTagger(TagDictionary(full(), denoise="none"), **COMMON), None),
     "EM tagger, unambiguous": (EMHMMTagger(full(), init="unambiguous", **COMMON), None),
     "EM tagger, partial": (EMHMMTagger(partial(), **COMMON, **SMALL), None),
@@ -126,6 +128,7 @@ COLLAPSED = {
     "CVB, windows": (CVBHMM(3, update=Windows(3), **COMMON), None),
     "CVB, word": (CVBHMM(3, init="word", **COMMON), None),
     "CVB tagger": (CVBHMMTagger(full(), **COMMON), None),
+    "CVB tagger, restarts": (CVBHMMTagger(full(), n_init=3, **COMMON), None),
     "CVB tagger, learned": (
         CVBHMMTagger(TagDictionary(full(), denoise="none"), alpha="auto", beta="auto", **COMMON),
         None,

@@ -19,6 +19,7 @@ from sklearn_cvb import (
     Transitions,
     VBHMMTagger,
 )
+from sklearn_cvb.learning.dirichlet import FIRST_VALUE
 from sklearn_cvb.scale.symbols.vocabulary_pass import read_local_parts
 
 KINDS = [EMHMM, VBHMM, CVBHMM]
@@ -122,19 +123,49 @@ def test_emissions_that_are_given_name_the_states(kind):
         np.testing.assert_array_equal(model.history_, other.history_)
 
 
+# In both cases, so that the dictionary is cleaned and the first start draws nothing.
+SENTENCES = [
+    ["The", "duck", "saw"],
+    ["they", "duck", "saw", "the", "saw"],
+    ["the", "can", "can"],
+] * 3
+TAGS = {"the": ["D"], "The": ["D"], "they": ["P"]} | {
+    word: ["N", "V"] for word in ("duck", "saw", "can")
+}
+
+
 @pytest.mark.parametrize("kind", [EMHMMTagger, VBHMMTagger, CVBHMMTagger])
 def test_restarts_of_taggers_begin_elsewhere(kind):
-    X = [["the", "duck", "saw"], ["they", "duck", "saw", "the", "saw"], ["the", "can", "can"]] * 3
-    tags = {
-        "the": ["D"],
-        "they": ["P"],
-        "duck": ["N", "V"],
-        "saw": ["N", "V"],
-        "can": ["N", "V"],
-    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        one, several = (kind(tags, n_init=n, random_state=0, max_iter=5).fit(X) for n in (1, 4))
+        one, several = (
+            kind(TAGS, n_init=n, random_state=0, max_iter=5).fit(SENTENCES) for n in (1, 4)
+        )
     assert several.restart_objectives_[0] == one.objective_
     assert len(set(several.restart_objectives_.round(9))) == 4
     assert several.objective_ == several.restart_objectives_.max()
+
+
+@pytest.mark.parametrize("auto", [False, True], ids=["given", "learned"])
+@pytest.mark.parametrize("kind", [VBHMMTagger, CVBHMMTagger])
+def test_restarts_of_taggers_go_on_to_the_same_bits(kind, auto, tmp_path):
+    settings = {"alpha": "auto", "beta": "auto"} if auto else {}
+    model = kind(TAGS, n_init=3, random_state=0, max_iter=6, tol=0, **settings)
+    saved = clone(model).set_params(checkpoint=tmp_path, warm_start=True, max_iter=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = model.fit(SENTENCES)
+        threads = clone(model).set_params(n_jobs=2).fit(SENTENCES)
+        saved.fit(SENTENCES)
+        again = clone(saved).set_params(max_iter=6).fit(SENTENCES)
+        half = clone(model).set_params(max_iter=3, warm_start=True).fit(SENTENCES)
+        kept = half.restart_histories_[half.restart_objectives_.argmax()]
+        half.fit(SENTENCES)
+    if auto:
+        assert whole.alpha_ != FIRST_VALUE
+    for other in (threads, again):
+        np.testing.assert_array_equal(other.restart_objectives_, whole.restart_objectives_)
+        np.testing.assert_array_equal(other.transmat_, whole.transmat_)
+    # A warm start goes on from the best restart.
+    went_on = np.concatenate([kept, half.history_])
+    assert any(np.array_equal(went_on, one) for one in whole.restart_histories_)

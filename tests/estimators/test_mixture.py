@@ -181,6 +181,17 @@ def test_what_a_cluster_lacks_and_cannot_be_is_told():
             HMMMixture(EMHMM(2, **{name: value})).fit(X)
 
 
+def test_each_cluster_has_the_prior_cells_of_starts():
+    settings = {"n_init": 1, "random_state": 0}
+    one, other, uneven = (
+        HMMMixture(VBHMM(2, max_iter=9, transitions=Transitions(start_alpha=u)), **settings).fit(X)
+        for u in (0.7, [0.7, 0.7], [900.0, 1e-9])
+    )
+    np.testing.assert_allclose(other.hmm_.history_, one.hmm_.history_, rtol=1e-12)
+    assert (uneven.startprob_[:, 0] > 0.95).all()
+    np.testing.assert_allclose(uneven.weights_, 0.5, atol=0.05)
+
+
 # The second of three restarts of thirty sweeps is the best one.
 @pytest.mark.many
 @pytest.mark.parametrize(

@@ -103,6 +103,7 @@ def token_update(problem, q, i, t, mistake=None):
 def cvb_token_sweeps(problem, q, n_sweeps, mistake=None):
     """Algorithm 1. Mistakes to plant: "eq20", "eq20_printed", "swap", "no_subtraction"."""
     q, history = [marginals.copy() for marginals in q], []
+    xi = [restatement.pair_products(marginals) for marginals in q]
     for _ in range(n_sweeps):
         for i, marginals in enumerate(q):
             for t in range(len(marginals)):

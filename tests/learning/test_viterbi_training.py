@@ -92,3 +92,15 @@ def test_batches_are_counted_in_full():
         EMHMM(2, **HARD).partial_fit(SYMBOLS)
     with pytest.raises(ValueError, match="update"):
         EMHMM(2, update="hard").fit(SYMBOLS)
+
+
+def test_intervals_are_bootstrapped():
+    """Where paths have their best the likelihood has no maximum, whose curvature Louis takes."""
+    model = EMHMM(2, random_state=0, **HARD).fit(SYMBOLS[:10])
+    with pytest.raises(ValueError, match="method"):
+        model.confidence_intervals(SYMBOLS[:10], method="louis")
+    found = model.confidence_intervals(SYMBOLS[:10], n_bootstrap=5, random_state=0)
+    again = model.confidence_intervals(
+        SYMBOLS[:10], n_bootstrap=5, random_state=0, method="bootstrap"
+    )
+    np.testing.assert_array_equal(found.transition, again.transition)

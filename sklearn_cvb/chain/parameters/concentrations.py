@@ -16,7 +16,7 @@ from sklearn_cvb.chain.parameters.rows import (
 )
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.kernels.chain.absence import Absence
-from sklearn_cvb.learning.dirichlet import SymmetricRows, positive_probability, stays_fixed
+from sklearn_cvb.learning.dirichlet import SymmetricRows, positive_probability
 from sklearn_cvb.learning.model import State
 
 # How often weights and alpha are learned again from the same counts, as long as alpha moves by
@@ -28,11 +28,10 @@ def learn_hyper(
     concentrations: ChainConcentrations,
     counts: HMMCounts,
     cells: Cells,
-    n_sweeps: int,
     step: Callable[..., Any],
     presence: Callable[[], Presence | None] | None = None,
 ) -> ChainConcentrations:
-    """One step for each learned concentration, both from the same counts; none in the warm-up.
+    """One step for each learned concentration, both from the same counts.
 
     `presence` gives None where it is not known, and nothing is learned; without it the plain form
     of eq. 29 is taken.
@@ -41,7 +40,7 @@ def learn_hyper(
         from sklearn_cvb.chain.parameters.shared_weights import without_empty_states
 
         concentrations = without_empty_states(concentrations, counts, step)
-    if stays_fixed(concentrations.is_learned, n_sweeps):
+    if not concentrations.is_learned:
         return concentrations
     present_shares = presence_of_counts(counts, cells) if presence is None else presence()
     if present_shares is None:

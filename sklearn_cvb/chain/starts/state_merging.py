@@ -16,7 +16,6 @@ from scipy.special import gammaln
 from sklearn_cvb.chain.parameters.rows import HMMCounts
 from sklearn_cvb.chain.paths.lattice import Cells, Problem
 from sklearn_cvb.learning.algorithms import VB
-from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import State
 
 # Sweeps from the first start, and after states were joined.
@@ -85,7 +84,7 @@ def _converge(state: State, chain: Any, rng: np.random.Generator, most: int) -> 
         state, bound = VB().sweep(state, chain, rng)
         # The weights of the states wait for the warm-up to end.
         is_calm = abs(bound - before) < _CALM * chain.n_observed
-        if is_calm and state.n_sweeps > WARM_UP_SWEEPS:
+        if is_calm and state.n_sweeps > chain.n_warm_up:
             break
     return state, bound
 
