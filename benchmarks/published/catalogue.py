@@ -28,7 +28,7 @@ EXPERIMENTS = {
         "words of translated sentences, beside sil-thot and eflomal", 30, ("xl-wa",), ("da",)
     ),
     "beal_alice": Experiment("Beal (2003), figure 3.4", 12, ("alice",), ("strength",)),
-    "beal_sequences": Experiment("Beal (2003), section 3.5.1 and its Hinton diagrams", 1),
+    "beal_sequences": Experiment("Beal (2003), section 3.5.1 and its Hinton diagrams", 3),
     "clusters": Experiment(
         "clusters of sequences, held out", 5, ("japanese_vowels", "xl-wa"), ("speakers",)
     ),
@@ -60,7 +60,7 @@ EXPERIMENTS = {
     "mean_field": Experiment(f"{_COLLAPSED}, the updates of figures 2 and 4, exactly", 5),
     "mixtures": Experiment(
         "mixtures in each state, held out",
-        10,
+        4,
         ("statsmodels", "alice", "dependency_treebank", "japanese_vowels"),
     ),
     "morphology": Experiment(f"{_PCFG}, section 4.1", 9, ("zulu_verbs",)),
