@@ -22,8 +22,8 @@ TITLES = {
     "turkish": "Turkish",
 }
 DICTIONARIES = {
-    "whole": "of the whole corpus",
-    "outside": "of other text, 3 wrong tags in 100 words",
+    "whole": "of all text",
+    "outside": "of other text",
 }
 # Words of a hundred that get a wrong tag.
 _SLIPS = 3
