@@ -30,7 +30,7 @@ from sklearn_cvb.dependency.prediction import probabilities_of
 from sklearn_cvb.kernels.dependency import arrays
 from sklearn_cvb.kernels.dependency.arrays import DependencySentences, DependencyShares
 from sklearn_cvb.learning import dirichlet
-from sklearn_cvb.learning.dirichlet import SymmetricRows
+from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS, SymmetricRows
 from sklearn_cvb.learning.gibbs import count_structures, most_frequent_structures, sampled_labels
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample
@@ -51,6 +51,7 @@ class DependencyConcentrations(NamedTuple):
     is_learned: tuple[bool, ...]  # each of them
     is_tied: bool  # whether they are one
     gamma: tuple[tuple[float, float], tuple[float, float]]  # priors of what is learned: shape, rate
+    n_warm_up: int = WARM_UP_SWEEPS  # sweeps before it is
 
     def log_density(self) -> float:
         """Log density of what is learned under its prior (nats)."""
@@ -325,7 +326,7 @@ class DependencyModel(RowModel):
         ``absence()`` is log P(C = 0) of every cell and row; None for the plain form of eq. 29 of
         Wang and Blunsom (2013, HMM).
         """
-        if not any(hyper.is_learned):
+        if not any(hyper.is_learned) or state.n_sweeps < hyper.n_warm_up:
             return hyper
         counts, layout = state.counts, self.layout
         totals = layout.totals(counts)
@@ -361,11 +362,6 @@ class DependencyModel(RowModel):
         sizes = [n_rows * width for n_rows, width in self.layout.shapes]
         values = *hyper.values, self.problem.alpha_backoff, hyper.values[0]
         return np.repeat(values[: len(sizes)], sizes)
-
-    @property
-    def is_start_vague(self) -> bool:
-        """Unless it is of a fit: the harmonic one knows of distances alone."""
-        return isinstance(self.init, str)
 
     def seed(self, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The same first weights for all parts."""

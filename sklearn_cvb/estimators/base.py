@@ -112,14 +112,9 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         # Who asks for a number of sweeps (tol=0) gets them.
         may_end = algorithm.stops and self.tol > 0
         unfinished = self._convergence_warnings(best_fit(fits)) if may_end else []
-        n_sweeps = best_fit(fits).state.n_sweeps
-        if n_sweeps <= model.n_warm_up:
-            warn(
-                [
-                    f"{type(self).__name__} made {n_sweeps} sweeps and learned no concentration: "
-                    f"from this start it does so after {model.n_warm_up}, so raise max_iter"
-                ]
-            )
+        state = best_fit(fits).state
+        if np.any(state.hyper.is_learned) and state.n_sweeps <= state.hyper.n_warm_up:
+            warn([f"{state.n_sweeps} sweeps are too few to learn a concentration: raise max_iter"])
         try:
             self._set_fitted(outcome, reading)
         finally:

@@ -38,8 +38,7 @@ class DependencyFields(Parameters):
     alpha : float, "auto" or GammaPrior
         Concentration of the Dirichlet priors of attachments: of what each tag takes on either side,
         and of the root, 1e-10 to 1e10. "auto", or the prior of the concentration, learns it while
-        fitting (one step of Wang and Blunsom 2013, HMM, eq. 29, per sweep, from sweep 20 on unless
-        `init` is a fitted model).
+        fitting (one step of Wang and Blunsom 2013, HMM, eq. 29, per sweep, from sweep 20 on).
     valence : Valence or None
         What attachments and stops depend on, coarser tables to share what is seen, and a
         concentration of stops of their own; None for the plain model.

@@ -62,7 +62,7 @@ class RuleFields(Parameters):
         Concentration of the Dirichlet prior of the rules of each symbol, 1e-10 to 1e10. A dict has
         one value per symbol, an array one per rule, in the order of ``rules_.rules``. "auto", or
         the prior of the concentration, learns one value while fitting (one step of Wang and Blunsom
-        2013, HMM, eq. 29, per sweep, after a random start from sweep 20 on).
+        2013, HMM, eq. 29, per sweep, from sweep 20 on).
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
 from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.kernels.tree.tallies import TreeShares
 from sklearn_cvb.learning import dirichlet
-from sklearn_cvb.learning.dirichlet import FIRST_VALUE, FIXED_MASS
+from sklearn_cvb.learning.dirichlet import FIRST_VALUE, FIXED_MASS, WARM_UP_SWEEPS
 from sklearn_cvb.learning.gibbs import count_structures, most_frequent_structures, sampled_labels
 from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample
 from sklearn_cvb.reading.validation import as_numbers
@@ -44,6 +44,7 @@ class GrammarConcentrations(NamedTuple):
     cells: np.ndarray  # (n_rules,)
     is_learned: bool  # whether all are one value that is learned
     gamma: tuple[Any, ...]  # its prior: shape, rate
+    n_warm_up: int = WARM_UP_SWEEPS  # sweeps before it is
 
     def public_value(self) -> float | np.ndarray:
         """The one value, or one per rule."""
@@ -59,11 +60,8 @@ def first_concentrations(alpha: Any, layout: GrammarLayout) -> GrammarConcentrat
     """The concentrations of the first sweep; "auto" and a prior mark one to learn."""
     gamma_prior = gamma_prior_of(alpha)
     if isinstance(alpha, dict):
-        by_symbol = np.array([alpha[label] for label in layout.grammar.symbols], dtype=np.float64)
-        cells = by_symbol[layout.lhs]
-    else:
-        cells = np.empty(len(layout.lhs))
-        cells[:] = alpha if gamma_prior is None else FIRST_VALUE
+        alpha = np.array([alpha[label] for label in layout.grammar.symbols])[layout.lhs]
+    cells = np.zeros(len(layout.lhs)) + (alpha if gamma_prior is None else FIRST_VALUE)
     return GrammarConcentrations(cells, gamma_prior is not None, gamma_prior or VAGUE)
 
 
@@ -185,28 +183,26 @@ class GrammarModel(RowModel):
         step: Callable[..., Any],
         absence: Callable[..., Any] | None,
     ) -> GrammarConcentrations:
-        """One step for a concentration that is learned.
+        """One step for a concentration that is learned; none in the warm-up.
 
         ``absence()`` is P(C > 0) of every rule and left-hand side, or None where it is not known
         and nothing is learned; without it the plain form of eq. 29 of Wang and Blunsom (2013, HMM).
         """
-        if not hyper.is_learned:
+        if not hyper.is_learned or state.n_sweeps < hyper.n_warm_up:
             return hyper
         counts, layout = state.counts, self.problem.layout
         totals = layout.totals(counts)
         surely = (np.ones_like(counts), np.ones_like(totals)) if absence is None else absence()
         if surely is None:
             return hyper
-        present, totals_present = surely
         order = np.argsort(layout.lhs, kind="stable")
         widths = np.bincount(layout.lhs, minlength=layout.n_lhs)
         rows = [
-            (counts[cells], present[cells], totals[[a]], totals_present[[a]], int(widths[a]))
+            (counts[cells], surely[0][cells], totals[[a]], surely[1][[a]], int(widths[a]))
             for a, cells in enumerate(np.split(order, np.cumsum(widths)[:-1]))
             if layout.grammar.symbols[a] not in layout.grammar.fixed
         ]
-        value = step(hyper.cells[0], rows, *hyper.gamma)
-        return hyper._replace(cells=np.full(len(counts), value))
+        return hyper._replace(cells=np.full(len(counts), step(hyper.cells[0], rows, *hyper.gamma)))
 
     def absence(self, shares: Any) -> tuple[np.ndarray, ...] | None:
         """P(C > 0) of every rule and left-hand side, which `learn` asks for."""
@@ -231,11 +227,6 @@ class GrammarModel(RowModel):
         return np.where(layout.fixed, FIXED_MASS * layout.grammar.probabilities, hyper.cells)
 
     # Where a restart begins
-
-    @property
-    def is_start_vague(self) -> bool:
-        """By a name that says so."""
-        return isinstance(self.init, str) and self.init in RANDOM_STARTS
 
     def seed(self, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """First weights, the same for all parts."""

@@ -50,8 +50,6 @@ class Algorithm(Generic[ModelT]):
     accelerate = False
     # Whether `State.work` is more than buffers, which are soon made again.
     keeps_work = True
-    # Sweeps that convergence does not count, beside those of the model.
-    n_warm_up = 0
     # The public name of the objective, beside `objective_`.
     name_of_objective = ""
 
@@ -83,6 +81,10 @@ class Algorithm(Generic[ModelT]):
         """The model of a state: another one where the layout changes between sweeps."""
         return model
 
+    def n_warm_up(self, hyper: Any) -> int:
+        """Sweeps before all is learned that is to be learned: convergence does not count them."""
+        return int(hyper.n_warm_up) if np.any(hyper.is_learned) else 0
+
 
 def first_state(model: Learnable, rng: np.random.Generator, seed: Any, *, keep: bool) -> State:
     """The state with the first counts of a restart, and with shares, to `keep`."""
@@ -97,8 +99,8 @@ def first_state(model: Learnable, rng: np.random.Generator, seed: Any, *, keep: 
 def next_hyper(
     model: Learnable, state: State, step: Callable[..., Any], absence: Callable[..., Any] | None
 ) -> Any:
-    """Concentrations of the next sweep: the same object where none is learned now."""
-    if not np.any(state.hyper.is_learned) or state.n_sweeps < model.n_warm_up:
+    """Concentrations of the next sweep: the same object where none is learned."""
+    if not np.any(state.hyper.is_learned):
         return state.hyper
     return model.learn_hyper(state.hyper, state, step, absence)
 

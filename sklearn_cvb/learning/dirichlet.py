@@ -32,8 +32,8 @@ _SMALLEST_TOTAL = 1e-250
 # From this many cells on, those with equal counts share the work.
 _MANY = 1000
 
-# Learned concentrations start here. After a vague start they rest for so many sweeps: its states
-# are nearly alike, and would be kept so by the concentrations that this tells of.
+# Learned concentrations start here. After a start that says nothing they rest for so many sweeps:
+# its states are nearly alike, and would be kept so by the concentrations that this tells of.
 FIRST_VALUE, WARM_UP_SWEEPS = 0.1, 20
 # Below this expected count P(C > 0) is the count itself: a product of 1 - q has no digits left.
 _SMALL_COUNT = 1e-6

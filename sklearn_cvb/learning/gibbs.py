@@ -107,9 +107,7 @@ class Gibbs(Algorithm[Samplable]):
         # A state that is left without tokens while weights are drawn early soon has no weight, and
         # none begins again: under equal weights a chain finds its states sooner.
         rests = n_sweeps < self.first_kept(n_planned) * 3 // 4
-        hyper = state.hyper
-        if n_sweeps >= model.n_warm_up:
-            hyper = model.draw_hyper(state, dirichlet.fixed_point, None if rests else rng)
+        hyper = model.draw_hyper(state, dirichlet.fixed_point, None if rests else rng)
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
         counts, structure, _, proposals = model.resample(
             state.counts, prior, state.shares, rng, temperature

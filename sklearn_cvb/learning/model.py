@@ -13,8 +13,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
-
 NOBODY = np.empty(0, np.intp)
 
 
@@ -172,10 +170,6 @@ class Resumable(Protocol):
     def hyper(self) -> Any:
         """Concentrations of the first sweep, with `log_density()` and `is_learned`."""
 
-    @property
-    def n_warm_up(self) -> int:
-        """First sweeps in which no concentration is learned, though one is to be."""
-
     def prior(self, hyper: Any) -> Any:
         """Dirichlet prior of all cells under these concentrations."""
 
@@ -297,17 +291,6 @@ class Model(Resumable):
     def hyper(self) -> Any:
         """None of them is learned."""
         return FixedConcentrations()
-
-    @property
-    def is_start_vague(self) -> bool:
-        """Whether a restart begins at random, or nearly so: its first counts tell nothing."""
-        return False
-
-    @property
-    def n_warm_up(self) -> int:
-        """The first sweeps after such a start."""
-        learns = bool(np.any(self.hyper().is_learned))
-        return WARM_UP_SWEEPS if learns and self.is_start_vague else 0
 
     def learn_hyper(
         self, hyper: Any, state: State, step: Callable[..., Any], absence: Callable[..., Any] | None

@@ -54,7 +54,7 @@ class SplitMerge(Algorithm[Splittable]):
     def __init__(self, inner: Algorithm[Learnable], plan: SplitMergePlan) -> None:
         self.inner: Algorithm[Learnable] = inner
         self.plan: SplitMergePlan = plan
-        self.optional, self.n_warm_up = inner.optional, plan.n_warm_up
+        self.optional = inner.optional
         self.stops, self.title_of_history = inner.stops, inner.title_of_history
         self.never_falls, self.averages = inner.never_falls, inner.averages
         self.keeps_work, self.name_of_objective = inner.keeps_work, inner.name_of_objective
@@ -91,3 +91,7 @@ class SplitMerge(Algorithm[Splittable]):
     def adapt_state(self, state: State, model: Splittable) -> State | None:
         """The state under the settings of now; None where they do not go with its layout."""
         return self.inner.adapt_state(state, model)
+
+    def n_warm_up(self, hyper: Any) -> int:
+        """The longer warm-up of the plan and of the inner algorithm."""
+        return max(self.plan.n_warm_up, self.inner.n_warm_up(hyper))

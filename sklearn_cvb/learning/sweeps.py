@@ -133,7 +133,7 @@ def _stopping_rule(job: FitJob[Any], earlier: Fit | None) -> StoppingRule:
     if not algorithm.stops:
         return StoppingRule(0.0, model)
     n_before = 0 if earlier is None else earlier.state.n_sweeps - len(earlier.history)
-    n_warm_up = max(0, algorithm.n_warm_up - n_before, model.n_warm_up - n_before)
+    n_warm_up = max(0, algorithm.n_warm_up(model.hyper()) - n_before)
     rule = StoppingRule(job.settings.tol, model, n_warm_up, never_falls=algorithm.never_falls)
     if not algorithm.has_saddles:
         return rule

@@ -212,7 +212,8 @@ class Shard:
         self, result: InferenceResult, settings: SweepSettings, n_sweeps: int
     ) -> PartResult:
         """Keep the shares of a sweep, and the answer to it, which is returned."""
-        absence = self._absence(result.shares) if settings.hyper.is_learned else None
+        learns = settings.hyper.is_learned and n_sweeps >= settings.hyper.n_warm_up
+        absence = self._absence(result.shares) if learns else None
         if not self._keeps_runs:
             self.states.clear()
         answer = self._part_result(result)._replace(absence=absence)

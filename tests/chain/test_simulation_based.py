@@ -68,7 +68,7 @@ def _ranks(update, n_replications, n_draws, **keywords):
         model = _model(update, **settings | keywords).fit(X)
         problem = model._learned.extra.samples.per_sample.problem
         counts = counts_of_path(problem, slots_of(problem.lattice, states))
-        prior = prior_of(problem.cells, prior_settings(asked._options(), None))
+        prior = prior_of(problem.cells, prior_settings(asked._options(), None, True))
         value = log_joint(counts, prior, problem.cells)
         truth = _statistics(np.array([value]), states[None])
         drawn = _statistics(model.history_[23::4], model.samples_)

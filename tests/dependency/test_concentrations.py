@@ -29,14 +29,14 @@ def step(value, cells, present, parts, how=dirichlet.fixed_point):
 
 
 ONES = np.ones(CUT + 8 * W), np.ones(6 * W + 1)
-TOO_FEW = "ignore:.* learned no concentration"
+TOO_FEW = "ignore:.* too few to learn"
 
 
 @pytest.mark.parametrize("kind", [VBDMV, CVBDMV, GibbsDMV])
 def test_nothing_is_learned_at_first_where_the_start_is_drawn(kind):
     settings = {"handle_unknown": "error", "random_state": 0, "max_iter": 20, **all_sweeps(kind)}
     settings["init"] = "random"
-    with pytest.warns(UserWarning, match="made 20 sweeps and learned no concentration"):
+    with pytest.warns(UserWarning, match="20 sweeps are too few to learn a conc"):
         model = kind(alpha="auto", valence=Valence(alpha_stop="auto"), **settings).fit(X)
     assert (model.alpha_, model.alpha_stop_) == (0.1, 0.1)
     fixed = kind(alpha=0.1, **settings).fit(X)

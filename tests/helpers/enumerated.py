@@ -67,10 +67,6 @@ class EnumeratedModel(Model):
     def hyper(self):
         return self.real.hyper()
 
-    @property
-    def n_warm_up(self):
-        return 0 if self.real is None else self.real.n_warm_up
-
     def prior(self, hyper):
         return self.flat_prior(self.real.prior(hyper))
 

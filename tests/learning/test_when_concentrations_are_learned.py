@@ -47,7 +47,7 @@ def test_a_fit_learns_before_it_stops(name, title):
 def test_a_fit_that_ends_before_it_learns_has_not_converged(name, title):
     model, X = model_of(name, title, max_iter=8, warm_start=True)
     for n_sweeps in (8, 16):
-        with pytest.warns(UserWarning, match=f"made {n_sweeps} sweeps and learned no conc"):
+        with pytest.warns(UserWarning, match=f"{n_sweeps} sweeps are too few to learn"):
             model.fit(X)
         assert (model.n_iter_, model.converged_, model.alpha_) == (8, False, FIRST_VALUE)
     model.set_params(max_iter=100).fit(X)
@@ -64,10 +64,10 @@ def test_a_fit_waits_for_the_concentration_of_decisions_alone(name):
     assert (model.alpha_, model.alpha_stop_ != FIRST_VALUE) == (0.5, True)
 
 
-@pytest.mark.parametrize("name", ["VBHMM", "CVBHMM", "VBHMMTagger", "CVBHMMTagger", "VBPCFG"])
+@pytest.mark.parametrize("name", ["VBHMM", "CVBHMM", "VBHMMTagger", "CVBHMMTagger"])
 def test_nothing_waits_after_a_start_that_says_something(name):
-    first, X = model_of(name, "none" if "HMM" in name else "given", max_iter=3)
-    again, _ = model_of(name, "none" if "HMM" in name else "given", alpha="auto", init=first.fit(X))
+    first, X = model_of(name, "none", max_iter=3)
+    again, _ = model_of(name, "none", alpha="auto", init=first.fit(X))
     again.fit(X)
     assert again.n_iter_ == FIRST_COMPARISON
     assert again.alpha_ != FIRST_VALUE

@@ -47,7 +47,6 @@ from sklearn_cvb.chain.parameters.rows import (
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.predictions.traces import ChainSamples, log_joint, trace_note
 from sklearn_cvb.chain.starts import state_merging
-from sklearn_cvb.chain.starts.starting_points import is_drawn
 from sklearn_cvb.chain.starts.state_merging import StateMerging, joined_counts
 from sklearn_cvb.emissions.emission import Family, Scores, family_and_parts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
@@ -167,7 +166,7 @@ class NumberChain(Model):
         """One step of eq. 29 in its plain form."""
         if not hyper.is_learned:
             return hyper
-        return learn_hyper(hyper, without_emission(state.counts), self.cells, step)
+        return learn_hyper(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
 
     def prior(self, hyper: ChainConcentrations) -> ChainPrior:
         """The prior of start and transitions."""
@@ -176,11 +175,6 @@ class NumberChain(Model):
         return prior_of(self.cells, hyper)._replace(emission_total=ones)
 
     # Where a restart begins
-
-    @property
-    def is_start_vague(self) -> bool:
-        """By a name that says so."""
-        return is_drawn(self.init)
 
     def for_restart(self, index: int) -> "NumberChain":
         """K-means begins alike again and again: every other restart begins with steps."""

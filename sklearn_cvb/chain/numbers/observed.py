@@ -62,6 +62,7 @@ from sklearn_cvb.chain.predictions.prediction import (
     mean_and_log,
     state_transitions,
 )
+from sklearn_cvb.chain.starts.state_merging import is_vague
 from sklearn_cvb.chain.symbols.observed import update_unit_of
 from sklearn_cvb.emissions.emission import Family, Scores, point_from_user
 from sklearn_cvb.emissions.fixed import FixedFamily
@@ -314,10 +315,12 @@ class NumberObservation(Observation):
         """What is learned from a problem."""
         options, left_out, problem = self.options, update_unit_of(self.options), reading.problem
         n_restarts = 1 if options.fixed_start else self.n_restarts(reading)
+        init = self.state_merging if self.joins_states(reading) else options.init
+        first = prior_settings(options, None, is_vague(init))
         return getattr(problem, "chain", NumberChain)(
             problem,
-            with_tables(prior_settings(options, None), options, problem.cells, None),
-            self.state_merging if self.joins_states(reading) else options.init,
+            with_tables(first, options, problem.cells, None),
+            init,
             None if left_out is None else left_out.block_length,
             threads_for_each(n_restarts, options.n_jobs),
         )

@@ -28,10 +28,11 @@ def learn_hyper(
     concentrations: ChainConcentrations,
     counts: HMMCounts,
     cells: Cells,
+    n_sweeps: int,
     step: Callable[..., Any],
     presence: Callable[[], Presence | None] | None = None,
 ) -> ChainConcentrations:
-    """One step for each learned concentration, both from the same counts.
+    """One step for each learned concentration, both from the same counts; none in the warm-up.
 
     `presence` gives None where it is not known, and nothing is learned; without it the plain form
     of eq. 29 is taken.
@@ -40,7 +41,7 @@ def learn_hyper(
         from sklearn_cvb.chain.parameters.shared_weights import without_empty_states
 
         concentrations = without_empty_states(concentrations, counts, step)
-    if not concentrations.is_learned:
+    if not concentrations.is_learned or n_sweeps < concentrations.n_warm_up:
         return concentrations
     present_shares = presence_of_counts(counts, cells) if presence is None else presence()
     if present_shares is None:
@@ -56,8 +57,7 @@ def learn_hyper(
 
     def rows(name: str, width: int) -> SymmetricRows:
         tables = (counts, present_shares.cells, totals, present_shares.totals)
-        own, seen, sums, sums_seen = (getattr(table, name) for table in tables)
-        return SymmetricRows(own, seen, sums, sums_seen, width)
+        return SymmetricRows._make((*(getattr(table, name) for table in tables), width))
 
     after = concentrations
     if concentrations.state_weights is not None:
@@ -77,8 +77,8 @@ def learn_hyper(
             # Grouped by how many states may follow: the cells that share the prior.
             widths = cells.chain.topology.transition.sum(axis=1)
             for width in np.unique(widths).tolist():
-                own, seen, sums, sums_seen = (table[widths == width] for table in moves[:-1])
-                tables.append(SymmetricRows(own, seen, sums, sums_seen, width))
+                own = (table[widths == width] for table in moves[:-1])
+                tables.append(SymmetricRows._make((*own, width)))
         if concentrations.start_alpha is None:
             allowed = None if cells.chain.topology is None else cells.chain.topology.start
             tables.append(rows("start", cells.n_emitting if allowed is None else allowed.sum()))

@@ -16,6 +16,7 @@ from sklearn_cvb.kernels.chain.leave_out import ChainTally, CountFloor
 from sklearn_cvb.learning.dirichlet import (
     FIRST_VALUE,
     FIXED_MASS,
+    WARM_UP_SWEEPS,
     DirichletRows,
     first_concentration,
     log_density,
@@ -124,6 +125,7 @@ class ChainConcentrations(NamedTuple):
     sticky: float = 0.0
     dictionary_weight: float | None = None
     user_prior: ChainPrior | None = None
+    n_warm_up: int = WARM_UP_SWEEPS  # sweeps before any of them is learned
 
     @property
     def is_learned(self) -> bool:
@@ -162,8 +164,8 @@ class ChainConcentrations(NamedTuple):
 # Priors
 
 
-def prior_settings(options: ChainOptions, dictionary_weight: float | None) -> ChainConcentrations:
-    """Concentrations of the first sweep."""
+def prior_settings(options: ChainOptions, weight: float | None, waits: bool) -> ChainConcentrations:
+    """Concentrations of the first sweep, by the weight of a dictionary, and whether they wait."""
     weights, n, start_alpha = options.hdp, options.n_components, options.transitions.start_alpha
     is_pooled = options.transitions.prior == "pooled"
     usual = FIRST_VALUE if weights is None else 1.0
@@ -176,7 +178,8 @@ def prior_settings(options: ChainOptions, dictionary_weight: float | None) -> Ch
         options.beta_prior or VAGUE,
         None if start_alpha is None else first_concentration(start_alpha),
         sticky=float(options.transitions.sticky),
-        dictionary_weight=dictionary_weight,
+        dictionary_weight=weight,
+        n_warm_up=WARM_UP_SWEEPS if waits else 0,
     )
     if is_pooled:
         # How alike contexts are is for the data to tell, if it is not said.

@@ -44,11 +44,6 @@ _BLOCK = 2**18
 _DENSE = 0.15
 
 
-def is_drawn(init: Any) -> bool:
-    """Whether a start by this name is drawn at random."""
-    return isinstance(init, str) and init in ("parameter", "token", "word")
-
-
 class StartingPoint(NamedTuple):
     """A starting point: posteriors of all (token, state) entries, or weights; not both."""
 

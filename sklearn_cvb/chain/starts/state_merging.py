@@ -28,6 +28,8 @@ _LEAST_TOKENS = 1.0
 _DIGITS = 9
 # This many pairs are looked at, and this many of them followed until the bound settles.
 _TRIED, _FOLLOWED = 10, 3
+# Starts that are drawn.
+_VAGUE = ("parameter", "token", "word")
 
 
 class StateMerging(NamedTuple):
@@ -56,6 +58,11 @@ def merging_pays(problem: Problem) -> bool:
     return n_cells <= problem.n_explained and not problem.any_certain
 
 
+def is_vague(init: Any) -> bool:
+    """Whether a start says nothing of the states, or first has to find them."""
+    return isinstance(init, StateMerging) or (isinstance(init, str) and init in _VAGUE)
+
+
 def merged_state(chain: Any, rng: np.random.Generator, n_starts: int) -> State:
     """VB's state of the highest bound, of those from a chain's own starts."""
     chains = (chain.for_restart(index) if index else chain for index in range(n_starts))
@@ -78,13 +85,12 @@ def _join_states(chain: Any, rng: np.random.Generator) -> tuple[State, float]:
 
 def _converge(state: State, chain: Any, rng: np.random.Generator, most: int) -> tuple[State, float]:
     """State and bound after at most this many sweeps."""
-    state, bound = VB().sweep(state, chain, rng)
-    for _ in range(most - 1):
-        before = bound
-        state, bound = VB().sweep(state, chain, rng)
+    bound = -np.inf
+    for _ in range(most):
+        before, (state, bound) = bound, VB().sweep(state, chain, rng)
         # The weights of the states wait for the warm-up to end.
         is_calm = abs(bound - before) < _CALM * chain.n_observed
-        if is_calm and state.n_sweeps > chain.n_warm_up:
+        if is_calm and state.n_sweeps > state.hyper.n_warm_up:
             break
     return state, bound
 

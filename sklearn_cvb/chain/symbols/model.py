@@ -104,15 +104,13 @@ class SymbolChain(Model):
         self, hyper: ChainConcentrations, state: State, step: Any, absence: Any
     ) -> ChainConcentrations:
         """One step of eq. 29 from the last counts."""
-        if not self.learns:
-            return hyper
         counts, cells = state.counts, self.cells
 
         def present() -> Any:
             absent = absence()
             return None if absent is None else presence(counts, absent, cells)
 
-        return learn_hyper(hyper, counts, cells, step, absence and present)
+        return learn_hyper(hyper, counts, cells, state.n_sweeps, step, absence and present)
 
     def absence(self, shares: Any) -> Any:
         """P(C = 0) of all counts under posteriors and pairs, once sums of pairs were watched."""
@@ -124,11 +122,6 @@ class SymbolChain(Model):
         return prior_of(self.cells, hyper)
 
     # Where a restart begins
-
-    @property
-    def is_start_vague(self) -> bool:
-        """By a name that says so."""
-        return starting.is_drawn(self.settings.init)
 
     def for_restart(self, index: int) -> "SymbolChain":
         """With another `init` where the first is always the same."""

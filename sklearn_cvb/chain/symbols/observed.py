@@ -27,7 +27,7 @@ from sklearn_cvb.chain.paths.lattice import (
 from sklearn_cvb.chain.paths.transitions import cells_under
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.starts.starting_points import SEGMENTS
-from sklearn_cvb.chain.starts.state_merging import StateMerging, merging_pays
+from sklearn_cvb.chain.starts.state_merging import StateMerging, is_vague, merging_pays
 from sklearn_cvb.chain.symbols.best_paths import best_paths
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, UpdateUnit
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
@@ -154,10 +154,9 @@ class SymbolObservation(Observation):
                 "'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
                 "(see `emission`)"
             )
+        first = rows.prior_settings(options, weight, is_vague(init))
         return ChainSettings(
-            with_tables(
-                rows.prior_settings(options, weight), options, reading.problem.cells, words.types
-            ),
+            with_tables(first, options, reading.problem.cells, words.types),
             init,
             words.types,
             unit or WHOLE,
