@@ -31,7 +31,7 @@ PER_KIND = 7
 SHORTEST, LONGEST = 20, 39
 # A state is kept if it is expected to emit at least half a symbol of all.
 KEPT = 0.5
-# ML and VB end when a sweep changes the objective by less than so many nats a symbol.
+# ML and VB end when a sweep changes the objective by less than this many nats per symbol.
 NATS, MOST_SWEEPS = 1e-6, 2000
 
 

@@ -62,7 +62,7 @@ class Draw(NamedTuple):
 
 
 class Way(NamedTuple):
-    """How a row of the table is shown, and what the tagger is told."""
+    """How a row of the table is shown, and what the tagger is given."""
 
     title: str
     has_dictionary: bool = True
