@@ -199,7 +199,9 @@ def _numeric_situations(algorithm: str) -> dict[str, Situation]:
 
 
 _TOKEN: dict[str, Any] = {"update": "token"}
+_VITERBI: dict[str, Any] = {"update": "viterbi"}
 _UPDATES: dict[str, dict[str, dict[str, Any]]] = {
+    "EM": {"viterbi": _VITERBI},
     "CVB": {
         "token": _TOKEN,
         "token auto": _TOKEN | {"alpha": "auto", "beta": "auto", "max_iter": _SWEEPS_AUTO},
@@ -234,6 +236,7 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
     }
     if algorithm == "EM":
         stepwise = {"update": MiniBatches(2)}
+        situations["viterbi"] = situation(grammar=_GRAMMAR, **_VITERBI)
         situations["stepwise"] = situation(grammar=_GRAMMAR, **stepwise)
         situations["stepwise cycles"] = situation(grammar=_CYCLE, **stepwise)
         situations["stepwise tables"] = situation(n_components=_MANY, **stepwise)
@@ -266,7 +269,9 @@ def _dependency_situations(algorithm: str) -> dict[str, Situation]:
         "backoff": Situation(name, base | extended, X, None, new),
         "arcs": Situation(name, base | {"arc_weights": {("can", ...): 0.5}}, X, None, new),
     }
-    if algorithm != "EM":
+    if algorithm == "EM":
+        situations["viterbi"] = Situation(name, base | _VITERBI, X, None, new)
+    else:
         auto = {"alpha": "auto", "valence": Valence(alpha_stop="auto"), "max_iter": _SWEEPS_AUTO}
         situations["auto"] = Situation(name, base | auto, X, None, new)
     return situations
@@ -290,13 +295,14 @@ def _alignment_situations(algorithm: str) -> dict[str, Situation]:
     def situation(y: Any = None, **settings: Any) -> Situation:
         return Situation(f"{algorithm}AlignmentHMM", base | settings, X, y, new)
 
-    return {
+    situations = {
         "raw": situation(),
         "links": situation(y=links),
         "dictionary": situation(dictionary={"duck": ["pato", "pata"]}),
         "null": situation(p_null=(1.0, 4.0)),
         "random": situation(init="random"),
     }
+    return situations | ({"viterbi": situation(**_VITERBI)} if algorithm == "EM" else {})
 
 
 _TREES = [

@@ -113,6 +113,8 @@ def test_methods_refuse_other_columns(title):
         known = inspect.signature(method).parameters
         few = {"random_state": 0, "n_bootstrap": 2, "n_draws": 2} | ({} if y is None else {"y": y})
         settings = {name: own for name, own in few.items() if name in known}
+        if "states" in known:
+            settings["states"] = model.predict(X)
         if name == "log_likelihoods":
             if title.startswith("EM"):
                 # There are no draws that it could be given.
