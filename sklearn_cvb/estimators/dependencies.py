@@ -82,7 +82,7 @@ class EMDMV(DependencyFields, UpdateFields, AcceleratedFields, TaggedSentenceFie
     """
 
     alpha: PseudoCount = 0.0
-    temperature: Annotated[float, Interval(Real, _LOWEST_TEMPERATURE, 1, closed="both")] = 1.0
+    temperature: Annotated[float, Interval(Real, 0, 1, closed="both")] = 1.0
 
     _algorithm = expectation_maximisation
 
@@ -97,6 +97,11 @@ class EMDMV(DependencyFields, UpdateFields, AcceleratedFields, TaggedSentenceFie
             if gamma_prior_of(value) is not None:
                 raise InvalidParameterError(f"EM learns no concentration: give {name} a number")
             check_concentrations(name, np.array(value or 0.0), or_zero=True)
+        if self.temperature < _LOWEST_TEMPERATURE:
+            raise InvalidParameterError(
+                f"temperature must be from {_LOWEST_TEMPERATURE} to 1, got {self.temperature}: what "
+                "learns from the heaviest trees alone is update='viterbi'"
+            )
         if self.update == "viterbi" and self.temperature != 1.0:
             raise InvalidParameterError(
                 "update='viterbi' learns from the heaviest trees at any temperature: leave it 1"
