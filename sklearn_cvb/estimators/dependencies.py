@@ -97,14 +97,11 @@ class EMDMV(DependencyFields, UpdateFields, AcceleratedFields, TaggedSentenceFie
             if gamma_prior_of(value) is not None:
                 raise InvalidParameterError(f"EM learns no concentration: give {name} a number")
             check_concentrations(name, np.array(value or 0.0), or_zero=True)
-        if self.temperature < _LOWEST_TEMPERATURE:
+        least = 1.0 if self.update == "viterbi" else _LOWEST_TEMPERATURE
+        if self.temperature < least:
             raise InvalidParameterError(
-                f"temperature must be from {_LOWEST_TEMPERATURE} to 1, got {self.temperature}: what "
-                "learns from the heaviest trees alone is update='viterbi'"
-            )
-        if self.update == "viterbi" and self.temperature != 1.0:
-            raise InvalidParameterError(
-                "update='viterbi' learns from the heaviest trees at any temperature: leave it 1"
+                f"with update={self.update!r} temperature must be {least} or more, up to 1, got "
+                f"{self.temperature}: 0 would be 'viterbi', the heaviest trees alone"
             )
 
 

@@ -106,5 +106,5 @@ def test_bad_temperatures(temperature):
 
 
 def test_the_heaviest_trees_have_no_temperature():
-    with pytest.raises(ValueError, match="heaviest trees at any temperature"):
+    with pytest.raises(ValueError, match=r"temperature must be 1\.0 or more"):
         EMDMV(update="viterbi", temperature=0.5).fit(X)
