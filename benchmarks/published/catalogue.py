@@ -32,6 +32,9 @@ EXPERIMENTS = {
     "clusters": Experiment(
         "clusters of sequences, held out", 5, ("japanese_vowels", "xl-wa"), ("speakers",)
     ),
+    "concentrations": Experiment(
+        "eq. 29, and what two departures from it are worth", 15, ("alice", "treebank")
+    ),
     "convergence": Experiment("when a fit is done, by two rules", 20, ("xl-wa", *_WSJ)),
     "coverage": Experiment(
         "how often intervals hold the truth", 60, quick=("labels_small", "numbers", "estimates")
