@@ -12,6 +12,8 @@ import numpy as np
 
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import first_sentences
+from sklearn_cvb import CVBHMMTagger, EMHMMTagger, VBHMMTagger
+from sklearn_cvb.datasets import make_pocket_english, pocket_english_dictionary
 from sklearn_cvb.demo.experiment import ALGORITHMS, run_restarts
 from sklearn_cvb.demo.experiment import DemoSettings as Fits
 from sklearn_cvb.demo.text import ambiguity, load_text
@@ -109,7 +111,27 @@ def _accuracies(name, text, fits):
     return [restart.accuracy for restart in run_restarts(name, text, fits, lambda: None)]
 
 
-PARTS = {"statistics": statistics, "accuracies": accuracies}
+def restarts(settings):
+    """The default start of taggers, and the best of it and four random ones by the objective.
+
+    Returns ``"rows"``: by algorithm and text the accuracies of both, and what the objective gains.
+    """
+    n_sentences, n_texts, n_init = (100, 1, 2) if settings.quick else (800, 3, 5)
+    known, rows = pocket_english_dictionary(), []
+    for seed in range(n_texts):
+        text = make_pocket_english(n_sentences, random_state=seed)
+        words = set(chain.from_iterable(text.data))
+        legal = {word: tags for word, tags in known.items() if word in words}
+        for name, kind in (("EM", EMHMMTagger), ("VB", VBHMMTagger), ("CVB", CVBHMMTagger)):
+            one = kind(legal, random_state=seed).fit(text.data)
+            best = kind(legal, n_init=n_init, random_state=seed).fit(text.data)
+            found = [float(tagger.score(text.data, text.target)) for tagger in (one, best)]
+            gain = float(best.objective_ - best.restart_objectives_[0])
+            rows.append({"algorithm": name, "text": seed, "accuracies": found, "gain": gain})
+    return {"rows": rows, "n_sentences": n_sentences, "n_init": n_init}
+
+
+PARTS = {"statistics": statistics, "accuracies": accuracies, "restarts": restarts}
 
 
 def tables(results):
@@ -120,6 +142,8 @@ def tables(results):
         found["tags"] = _tags(results["statistics"])
     if "accuracies" in results:
         found["accuracies"] = _table_of_accuracies(results["accuracies"])
+    if "restarts" in results:
+        found["restarts"] = _table_of_restarts(results["restarts"])
     return found
 
 
@@ -177,6 +201,23 @@ def _table_of_accuracies(part):
     ]
     header = ["", "pocket English: mean (standard deviation) over texts", "journal: over starts"]
     return Table(header, rows, f"{part['n_sentences']:,} sentences: % of tokens right")
+
+
+def _table_of_restarts(part):
+    rows = []
+    for name in dict.fromkeys(row["algorithm"] for row in part["rows"]):
+        own = [row for row in part["rows"] if row["algorithm"] == name]
+        one, best = zip(*(row["accuracies"] for row in own), strict=True)
+        each = [[f"{100 * value:.1f}" for value in values] for values in (one, best)]
+        gains = [f"{row['gain']:.3f}" for row in own]
+        rows.append([name, *(", ".join(values) for values in (*each, gains))])
+    header = [
+        "",
+        "default start, % right",
+        f"best of {part['n_init']}",
+        "objective gains, nats (CVB: per token)",
+    ]
+    return Table(header, rows, f"Restarts, texts of {part['n_sentences']} sentences, one by one")
 
 
 def draw(results, folder):

@@ -55,6 +55,13 @@ def test_every_algorithm_beats_chance_on_both_texts(results):
         assert found.keys() == pocket_english.ALGORITHMS.keys()
 
 
+def test_the_best_restart_is_no_worse_by_its_objective(results):
+    rows = results["restarts"]["rows"]
+    assert [row["algorithm"] for row in rows] == ["EM", "VB", "CVB"]
+    assert all(row["gain"] >= 0 for row in rows)
+    assert all(0.7 < value < 1 for row in rows for value in row["accuracies"])
+
+
 def test_tables_and_picture(results, tmp_path):
     text = as_text(pocket_english.tables(results))
     assert ',"5,169",' in text
