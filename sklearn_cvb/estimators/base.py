@@ -114,7 +114,8 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         unfinished = self._convergence_warnings(best_fit(fits)) if may_end else []
         state = best_fit(fits).state
         if np.any(state.hyper.is_learned) and state.n_sweeps <= state.hyper.n_warm_up:
-            warn([f"{state.n_sweeps} sweeps are too few to learn a concentration: raise max_iter"])
+            few = f"{state.n_sweeps} sweeps are too few to learn a concentration: raise max_iter"
+            unfinished = [*unfinished, few]
         try:
             self._set_fitted(outcome, reading)
         finally:

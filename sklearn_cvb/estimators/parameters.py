@@ -309,8 +309,8 @@ class UpdateFields(Parameters):
     update : {"batch", "viterbi"}
         What a sweep counts: everything that is possible, as often as it is expected, or the most
         probable path, tree or alignment of each sequence alone. "viterbi" is Viterbi training, or
-        hard EM, which raises the joint probability of the data and these: it ends after few sweeps,
-        and where the likelihood is lower. A sweep is plain then.
+        hard EM, which raises the joint probability of the data and these, and ends where the
+        likelihood is lower. Sweeps are plain then.
     """
 
     update: Annotated[str, StrOptions({"batch", "viterbi"})] = "batch"

@@ -42,8 +42,6 @@ class Algorithm(Generic[ModelT]):
     stops = True
     # Whether no sweep lowers what the history says.
     never_falls = False
-    # Whether a restart that stands still may be on a saddle, which a disturbed copy leaves.
-    has_saddles = True
     # Whether predictions are made under exp E[log parameters], not under posterior means.
     averages = False
     # Whether sweeps begin elsewhere than where the last one ended (see `squarem`).
@@ -86,13 +84,26 @@ class Algorithm(Generic[ModelT]):
         return int(hyper.n_warm_up) if np.any(hyper.is_learned) else 0
 
 
-def first_state(model: Learnable, rng: np.random.Generator, seed: Any, *, keep: bool) -> State:
-    """The state with the first counts of a restart, and with shares, to `keep`."""
+def first_state(
+    model: Learnable,
+    rng: np.random.Generator,
+    seed: Any,
+    *,
+    keep: bool,
+    decode: Callable[[Any], InferenceResult] | None = None,
+) -> State:
+    """The state with the first counts of a restart, and with shares, to `keep`.
+
+    Where the start is of weights `decode` may count under them.
+    """
     hyper = model.hyper()
     prior = model.prior(hyper)
     if seed is None:
         seed = model.seed(prior, rng)
-    (counts, _, unexplained, shares, work), weights = model.start(prior, seed, keep)
+    (counts, log_normaliser, unexplained, shares, work), weights = model.start(prior, seed, keep)
+    if decode and log_normaliser:
+        # Counts of posteriors that a start gives have none.
+        counts = decode(weights).counts
     return State(counts, prior, hyper, weights, shares, unexplained, 0, work)
 
 
@@ -177,9 +188,12 @@ class ViterbiTraining(EM):
     """Hard EM: the mode of the parameters together with the best path, tree or alignment."""
 
     requires = Decodable
-    # Paths that stay the same are an optimum: a copy that finds others is another start.
-    has_saddles = False
     title_of_history = "log p of best paths + log prior (nats)"
+
+    def start(self, model: Any, rng: np.random.Generator, seed: Any = None) -> State:
+        """First counts: of what is most probable under first weights, or whatever a start gives."""
+        first = first_state(model, rng, seed, keep=False, decode=model.decode)
+        return first._replace(shares=None)
 
     def e_step(self, model: Any, weights: Any, work: Any) -> InferenceResult:
         """Counts of what is most probable given weights."""

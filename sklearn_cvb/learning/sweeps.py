@@ -134,10 +134,8 @@ def _stopping_rule(job: FitJob[Any], earlier: Fit | None) -> StoppingRule:
         return StoppingRule(0.0, model)
     n_before = 0 if earlier is None else earlier.state.n_sweeps - len(earlier.history)
     n_warm_up = max(0, algorithm.n_warm_up(model.hyper()) - n_before)
-    rule = StoppingRule(job.settings.tol, model, n_warm_up, never_falls=algorithm.never_falls)
-    if not algorithm.has_saddles:
-        return rule
-    return rule._replace(disturbed_copy=partial(_disturbed_copy, algorithm, model))
+    disturbed_copy = partial(_disturbed_copy, algorithm, model)
+    return StoppingRule(job.settings.tol, model, n_warm_up, disturbed_copy, algorithm.never_falls)
 
 
 def _disturbed_copy(algorithm: Algorithm[ModelT], model: ModelT, state: Any) -> Copy | None:

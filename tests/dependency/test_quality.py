@@ -73,8 +73,8 @@ DIRECTION = {"valence": Valence(backoff="direction")}
 @pytest.mark.parametrize(
     ("kind", "alpha", "settings", "least"),
     [
-        (EMDMV, 1.0, {"temperature": 0}, 48.3),
-        (EMDMV, 1.0, {"temperature": 0} | DIRECTION, 49.2),
+        (EMDMV, 1.0, {"update": "viterbi"}, 48.3),
+        (EMDMV, 1.0, {"update": "viterbi"} | DIRECTION, 49.2),
         (VBDMV, 0.1, DIRECTION, 49.3),
         (CVBDMV, 0.1, DIRECTION, 51.4),
     ],

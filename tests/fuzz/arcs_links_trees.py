@@ -117,7 +117,8 @@ class _Dependencies(_Family):
     def own_settings(self) -> dict[str, Any]:
         given = {
             "init": self.one(["harmonic", "harmonic", "uniform", "random"]),
-            "temperature": self.one([1.0, 1.0, 0.5, 0.1, 0]),
+            "temperature": self.one([1.0, 1.0, 0.5, 0.1]),
+            "update": self.one(["batch", "batch", "viterbi"]),
             "arc_weights": self.weights() if self.chance(0.3) else None,
         }
         if self.chance(0.1):

@@ -124,6 +124,8 @@ def asked(name: str, method: str, X: Any) -> Any:
         keywords["draws"] = _draws(name)
     if method == "score" and known["y"].default is inspect.Parameter.empty:
         keywords["y"] = ["u"] * len(X)
+    if method == "score_paths":
+        keywords["states"] = model.predict(X)
     if method == "predict_next" and name.startswith("regression"):
         keywords["inputs"] = np.zeros((len(X), 2, 2))
     found = function(X, **keywords)

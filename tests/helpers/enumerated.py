@@ -21,6 +21,7 @@ from sklearn_cvb.alignment import parameters as alignment_parameters
 from sklearn_cvb.alignment.model import expectation
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
+from sklearn_cvb.learning.algorithms import ViterbiTraining
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
 from sklearn_cvb.treebank.parameters import rule_lists_of, unscaled_weights
 
@@ -524,8 +525,11 @@ class EnumeratedAlignment(EnumeratedModel):
 
     def started(self, algorithm, weights):
         problem, hyper = self.real.problem, self.real.hyper()
-        found = expectation(self.weights_of(weights), problem.pairs, problem.layout, True)
-        return State(found[0], self.real.prior(hyper), hyper, None, found[2])
+        first = self.weights_of(weights)
+        counts, _, shares = expectation(first, problem.pairs, problem.layout, True)
+        if isinstance(algorithm, ViterbiTraining):
+            counts = self.real.decode(first).counts
+        return State(counts, self.real.prior(hyper), hyper, None, shares)
 
 
 def enumerated_alignments(estimator, pairs):

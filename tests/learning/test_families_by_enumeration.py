@@ -276,8 +276,16 @@ def test_sweeps_are_those_of_the_enumeration(make, prefix, value):
     assert swept(*make(prefix, value), 4)[0] < 1e-9
 
 
-@pytest.mark.parametrize("make", list(map(in_its_run, DECODABLE)), indirect=True)
-@pytest.mark.parametrize("value", [0.0, 0.3])
+@pytest.mark.parametrize(
+    ("make", "value"),
+    [
+        in_its_run(name, value)
+        for name in DECODABLE
+        # Without pseudo-counts trees of so few sentences tie.
+        for value in ((0.1, 0.3) if name.startswith("depe") else (0.0, 0.3))
+    ],
+    indirect=["make"],
+)
 def test_viterbi_training_is_that_of_the_enumeration(make, value):
     """Its counts are those of the most probable structures, its values their log probabilities."""
     model, _ = make("EM", value)

@@ -46,8 +46,10 @@ def test_the_objective_never_falls_and_paths_stay(name):
     model = clone(estimator).set_params(random_state=1).fit(X)
     assert model.converged_
     assert (np.diff(model.history_) > -1e-9).all()
-    more = clone(estimator).set_params(random_state=1, tol=0, max_iter=model.n_iter_ + 5).fit(X)
-    assert more.history_[: model.n_iter_] == pytest.approx(model.history_, abs=1e-9)
+    plain = clone(estimator).set_params(random_state=1, tol=0, max_iter=model.n_iter_).fit(X)
+    assert (np.diff(plain.history_) > -1e-9).all()
+    # A disturbed copy that came higher is gone on from.
+    assert model.history_[-1] >= plain.history_[-1] - 1e-9
 
 
 def test_counts_are_those_of_the_states_it_leaves():
