@@ -15,6 +15,7 @@ from benchmarks.published import (
     beal_alice,
     beal_sequences,
     clusters,
+    concentrations,
     convergence,
     coverage,
     criteria,
@@ -87,7 +88,7 @@ def _beal_alice(settings, change, page):
 def _beal_sequences(settings, change, page):
     """Maximum likelihood alone."""
     X, size = beal_sequences.sequences(), (beal_sequences.N_STATES, beal_sequences.ALPHABET)
-    stop = beal_sequences.NATS, beal_sequences.MOST_SWEEPS
+    stop = beal_sequences.NATS * sum(map(len, X)), beal_sequences.MOST_SWEEPS
 
     def only_ml(X, seed):
         return {"ML": beal.swept(beal.maximum_likelihood(X, *size, seed), X, *stop)}
@@ -103,6 +104,13 @@ def _clusters(settings, change, page):
     change(clusters, "MODELS", _some(clusters.MODELS, "EM"))
     change(clusters, "CLUSTERS", {"speakers": (1,)})
     return _found(clusters, "speakers", settings)
+
+
+def _concentrations(settings, change, page):
+    """VB on pocket English."""
+    some = _some(concentrations.rows(settings), "more sentences, VB")
+    change(concentrations, "rows", lambda settings: some)
+    return concentrations.tables(concentrations.run(settings))
 
 
 def _convergence(settings, change, page):
@@ -327,6 +335,7 @@ CELLS = {
     "beal_alice": _beal_alice,
     "beal_sequences": _beal_sequences,
     "clusters": _clusters,
+    "concentrations": _concentrations,
     "convergence": _convergence,
     "coverage": _coverage,
     "criteria": _criteria,

@@ -34,6 +34,7 @@ WAITING = [
     "states",
     "streaming",
     "streams",
+    "subjects",
     "table1",
     "table2",
     "unknown_words",

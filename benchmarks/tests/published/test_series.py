@@ -146,9 +146,9 @@ def test_tables_and_picture(results, tmp_path):
 
 
 def test_the_command_writes_figures_and_table(data_folder, tmp_path):
-    place = ["--data-home", str(data_folder), "--output", str(tmp_path), "--doc", str(tmp_path)]
+    place = ["--data-home", str(data_folder), "--output", str(tmp_path)]
     assert main(["series", "--quick", "--parts", "words", *place]) == 0
-    shown = (tmp_path / "published" / "tables" / "series.rst").read_text()
+    shown = (tmp_path / "series.rst").read_text()
     assert "News, letters in a word, 40 sentences" in shown
     assert (tmp_path / "series.json").exists()
 
