@@ -35,7 +35,6 @@ WAITING = [
     "streaming",
     "streams",
     "subjects",
-    "table1",
     "table2",
     "unknown_words",
     "vowels",
