@@ -34,7 +34,6 @@ WAITING = [
     "states",
     "streaming",
     "streams",
-    "subjects",
     "table2",
     "unknown_words",
     "vowels",
