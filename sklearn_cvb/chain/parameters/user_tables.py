@@ -235,7 +235,7 @@ def _with_transition_prior(
     first: ChainConcentrations, user_prior: ChainPrior, options: ChainOptions, cells: Cells
 ) -> tuple[ChainConcentrations, ChainPrior]:
     """With prior cells of transitions; the start row has the usual concentration."""
-    shape = n, _ = cells.n_emitting, cells.n_states
+    n, shape = cells.n_emitting, (cells.n_emitting, cells.n_states)
     table = _table("alpha", options.alpha, options, shape) + first.sticky * np.eye(*shape)
     if cells.chain.topology is not None:
         table = np.where(cells.chain.topology.transition[:n], table, 0.0)
