@@ -220,7 +220,7 @@ _RETURNS = {
     ("CVBHMMTagger", "full"): (57, 18),
     ("CVBHMM", "none"): (57, 12),
     ("EMHMM", "none"): (67, 12),
-    ("GibbsHMM", "gaussian"): (83, 16),
+    ("GibbsHMM", "gaussian"): (83, 18),
     ("CVBPCFG", "given"): (45, 9),
     ("CVBDMV", "raw"): (36, 8),
     ("CVBAlignmentHMM", "raw"): (32, 12),

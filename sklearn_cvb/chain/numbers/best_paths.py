@@ -7,17 +7,15 @@ from sklearn_cvb.chain.numbers.e_step import (
     ChainTables,
     ContextStretches,
     StepScores,
+    best_path,
     each_table,
-    expand_contexts,
-    lattice_of_steps,
+    log_tables,
     logs_with_ends,
     off_diagonal,
     visit_inputs,
 )
 from sklearn_cvb.chain.numbers.visits import StepPosteriors
 from sklearn_cvb.emissions.semi_markov import SemiMarkovScores
-from sklearn_cvb.kernels.chain.decoding import viterbi
-from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 
 
 def best_path_posteriors(
@@ -30,7 +28,8 @@ def best_path_posteriors(
         path, log_p = visits.best_path(tables, logs, starts)
         lasting = visits.count_visits(path, starts, tables.log_durations[0])[None]
     else:
-        path, log_p = _best_path(chain, scores, starts, stretches)
+        logs = logs_with_ends(chain, scores, starts, stretches)
+        path, log_p = best_path(log_tables(chain), logs, starts, stretches)
     kept = np.repeat(np.isfinite(log_p), np.diff(starts))
     posterior = np.zeros(scores.shape)
     posterior[np.flatnonzero(kept), path[kept]] = 1.0
@@ -43,18 +42,3 @@ def best_path_posteriors(
     return StepPosteriors(
         posterior, pairs if lasting is None else off_diagonal(pairs), log_p, lasting
     )
-
-
-def _best_path(
-    chain: ChainTables, scores: StepScores, starts: np.ndarray, stretches: ContextStretches
-) -> tuple[np.ndarray, np.ndarray]:
-    """States of the best paths, and their log weights, -inf where there is none."""
-    logs, n_states = logs_with_ends(chain, scores, starts, stretches), scores.shape[1]
-    with np.errstate(divide="ignore"):
-        start, moves = np.log(chain.start[0]), np.log(chain.transition).reshape(-1, n_states)
-    contexts = each_table(stretches) if len(chain.transition) > 1 else None
-    tables = ChainWeights(start, moves, logs.ravel())
-    lattice, tables = expand_contexts(lattice_of_steps(*scores.shape), tables, contexts)
-    path, log_p = np.empty(len(logs), np.int32), np.empty(len(starts) - 1)
-    viterbi(tables, lattice, starts, path, log_p)
-    return path % n_states, log_p

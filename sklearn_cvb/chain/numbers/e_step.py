@@ -15,13 +15,13 @@ from sklearn_cvb.chain.parameters.rows import HMMCounts
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.emissions.semi_markov import SemiMarkovScores
-from sklearn_cvb.kernels.chain.decoding import draw_paths
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice, PassBuffers
 from sklearn_cvb.kernels.chain.log_space import (
     add_pairs_log,
     forward_backward_log,
     forward_pass_log,
 )
+from sklearn_cvb.kernels.chain.step_paths import best_paths_of_steps, draw_paths_of_steps
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, step_buffers
 from sklearn_cvb.kernels.special import bit_buffer, to_weights
 from sklearn_cvb.learning.model import InferenceResult, StructureSample
@@ -99,24 +99,6 @@ def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
     state[:] = cell[:n_states]
     first = cell[::n_states].astype(np.uint32)
     return Lattice(first, np.full(n_steps, n_states, np.int32), state.ravel(), cell)
-
-
-def expand_contexts(
-    lattice: Lattice, tables: ChainWeights, contexts: np.ndarray | None
-) -> tuple[Lattice, ChainWeights]:
-    """The lattice and tables whose states are pairs: state k in context c is c K + k.
-
-    The table of its own context leads to a state, wherever it comes from.
-    """
-    if contexts is None:
-        return lattice, tables
-    n = len(tables.start)
-    state = lattice.state + np.repeat(contexts * n, n).astype(lattice.state.dtype)
-    n_tables = len(tables.transition) // n
-    side_by_side = np.hstack(list(tables.transition.reshape(n_tables, n, n)))
-    moves = np.tile(side_by_side, (n_tables, 1))
-    tables = tables._replace(start=np.tile(tables.start, n_tables), transition=moves)
-    return lattice._replace(state=state), tables
 
 
 # Posteriors, pair marginals and statistics of all sequences under given weights and scores
@@ -364,12 +346,17 @@ def _add_ends(
     chain: ChainTables, log_weights: np.ndarray, starts: np.ndarray, stretches: ContextStretches
 ) -> None:
     """Add the log weight of its end to the last step of each sequence, where ends are events."""
-    if chain.end is None:
-        return
-    last = starts[1:] - 1
+    if chain.end is not None:
+        with np.errstate(divide="ignore"):
+            add_log_ends(np.log(chain.end), log_weights, starts, stretches)
+
+
+def add_log_ends(
+    log_end: np.ndarray, log_weights: np.ndarray, starts: np.ndarray, stretches: ContextStretches
+) -> None:
+    """The same, given the logs of ends in each context."""
     own = stretches.table[np.searchsorted(stretches.begins, starts[1:]) - 1]
-    with np.errstate(divide="ignore"):
-        log_weights[last] += np.log(chain.end[own])
+    log_weights[starts[1:] - 1] += log_end[own]
 
 
 def _infer_lost_in_logs(
@@ -574,27 +561,40 @@ def _underflown(
     return np.isnan(posteriors.log_z)
 
 
+def log_tables(chain: ChainTables) -> ChainTables:
+    """Logs of start rows and transitions; ends are among the weights of steps."""
+    with np.errstate(divide="ignore"):
+        return ChainTables(np.log(chain.start), np.log(chain.transition), None)
+
+
+def best_path(
+    log_chain: ChainTables, logs: np.ndarray, starts: np.ndarray, stretches: ContextStretches
+) -> tuple[np.ndarray, np.ndarray]:
+    """States of the most probable paths, given logs with ends, and their log weights (or -inf)."""
+    n_states, longest = logs.shape[1], int(np.diff(starts).max(initial=0))
+    room = np.empty((2, n_states)), np.empty((longest, n_states), np.int32)
+    path, log_p = np.empty(len(logs), np.int32), np.empty(len(starts) - 1)
+    best_paths_of_steps(*log_chain[:2], logs, starts, *stretches, room, (path, log_p))
+    return path, log_p
+
+
 def draw_path(
-    weights: ChainWeights,
+    chain: ChainTables,
     scored: StepScores,
     starts: np.ndarray,
-    contexts: Any,
+    stretches: ContextStretches,
     rng: np.random.Generator,
-) -> np.ndarray:
-    """A path of every sequence, by forward filtering and backward sampling."""
-    n_states = scored.shape[1]
-    chain = tables_of_weights(weights, n_states)
-    stretches, lattice = context_stretches(contexts, starts), lattice_of_steps(*scored.shape)
-    lattice, tables = expand_contexts(lattice, weights, contexts)
-    message, _, lost = filter_steps(chain, scored, starts, stretches)
+) -> tuple[np.ndarray, np.ndarray]:
+    """A path of every sequence, by forward filtering and backward sampling; log normalisers."""
+    message, log_z, lost = filter_steps(chain, scored, starts, stretches)
     with np.errstate(divide="ignore"):
-        logs, moves = np.log(message, out=message), np.log(tables.transition)
+        logs = np.log(message, out=message)
     for i, own in lost.items():
         logs[starts[i] : starts[i + 1]] = own
-    path, chance = np.empty(len(logs), np.int32), np.empty(n_states)
-    draw_paths(moves, lattice, starts, rng, logs.ravel(), chance, path)
-    states = path.astype(np.int64)
-    return states if contexts is None else states % n_states
+    path, chance = np.empty(len(logs), np.int32), np.empty(scored.shape[1])
+    moves = log_tables(chain).transition
+    draw_paths_of_steps(moves, logs, starts, *stretches, rng, chance, path)
+    return path, log_z
 
 
 def draw_states(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -645,6 +645,8 @@ def draw_structures(
         path = visits.draw_path(tables, logs, starts, rng)[0].astype(np.int64)
         lasting = visits.count_visits(path, starts, tables.log_durations[0], rng)[None]
     else:
-        path = draw_path(weights, scored, starts, problem.contexts, rng)
+        chain = tables_of_weights(weights, problem.cells.n_emitting)
+        stretches = problem.stretches(0, n_steps, starts)
+        path = draw_path(chain, scored, starts, stretches, rng)[0].astype(np.int64)
     completed = problem.family.impute(problem.observations, scores, path, rng)
     return StructureSample(count_path(path, problem, completed, lasting), path)

@@ -122,37 +122,75 @@ class WeightedNumbers(WeightedSequences):
 
         Steps of a sequence that no path explains get the shares of their emissions.
         """
-        n_states, starts = self.cells.n_emitting, self.corpus.starts
+        starts = self.corpus.starts
         if kernel is decoding.smoothed:
-            chain, stretches = self._chain()
+            chain, stretches = self._chain(self.weights)
             found = infer(chain, self._step_scores(), starts, stretches, exact=True)
             posterior, log_z = found.posterior, found.log_z
         else:
             posterior, log_z = self._filtered()
         lost = np.repeat(np.isneginf(log_z), np.diff(starts))
         if lost.any():
-            # A step whose densities float64 has lost under all states tells them not apart.
-            logs = self.logs.emission.reshape(-1, n_states)
-            of_steps = np.where(np.isneginf(logs[lost]).all(axis=1, keepdims=True), 0.0, logs[lost])
-            shares = np.exp(of_steps - of_steps.max(axis=1, keepdims=True))
-            posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
+            posterior[lost] = self._emission_shares(lost)
         return posterior.ravel(), log_z
 
-    def _chain(self) -> tuple[ChainTables, ContextStretches]:
-        """The chain's tables, and which of them leads to each step."""
-        stretches = e_step.context_stretches(self.contexts, self.corpus.starts)
-        return e_step.tables_of_weights(self.weights, self.cells.n_emitting), stretches
+    def _emission_shares(self, steps: np.ndarray) -> np.ndarray:
+        """Chances of the states of some steps by their emissions alone."""
+        logs = self._step_logs()[steps]
+        # A step whose densities float64 has lost under all states tells them not apart.
+        logs = np.where(np.isneginf(logs).all(axis=1, keepdims=True), 0.0, logs)
+        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def best_path(self) -> tuple[np.ndarray, np.ndarray]:
+        """States of the most probable paths; -inf for each sequence that has none.
+
+        Steps of such a sequence get their best state by emission.
+        """
+        starts, logs = self.corpus.starts, self._step_logs()
+        chain, stretches = self._chain(self.logs)
+        with_ends = logs
+        if chain.end is not None:
+            with_ends = logs.copy()
+            e_step.add_log_ends(chain.end, with_ends, starts, stretches)
+        path, log_p = e_step.best_path(chain, with_ends, starts, stretches)
+        lost = np.repeat(np.isneginf(log_p), np.diff(starts))
+        path[lost] = logs[lost].argmax(axis=1)
+        return path, log_p
+
+    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """States of paths drawn from the posterior; -inf for each sequence that has none.
+
+        Steps of such a sequence get states drawn by their emissions.
+        """
+        (chain, stretches), starts = self._chain(self.weights), self.corpus.starts
+        path, log_z = e_step.draw_path(chain, self._step_scores(), starts, stretches, rng)
+        lost = np.repeat(np.isneginf(log_z), np.diff(starts))
+        if lost.any():
+            path[lost] = e_step.draw_states(self._emission_shares(lost), rng)
+        return path, log_z
+
+    def _chain(self, weights: ChainWeights) -> tuple[ChainTables, ContextStretches]:
+        """Tables of the chain under weights, or their logs; which of them leads to each step."""
+        return (
+            e_step.tables_of_weights(weights, self.cells.n_emitting),
+            e_step.context_stretches(self.contexts, self.corpus.starts),
+        )
+
+    def _step_logs(self) -> np.ndarray:
+        """Log weights (n_steps, K), the largest of each step 0."""
+        return self.logs.emission.reshape(-1, self.cells.n_emitting)
 
     def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
         """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
-        chain, stretches = self._chain()
+        chain, stretches = self._chain(self.weights)
         # What came up to each step does not tell that the sequence ends.
         online, steps = chain._replace(end=None), (self._step_scores(), self.corpus.starts)
         return e_step.filter_steps(online, *steps, stretches, every_step=True)[:2]
 
     def _step_scores(self) -> StepScores:
         """Log weights of all steps."""
-        return e_step.scores_from_logs(self.logs.emission.reshape(-1, self.cells.n_emitting))
+        return e_step.scores_from_logs(self._step_logs())
 
     def table_numbers(self) -> np.ndarray:
         """The contexts of all steps."""
@@ -160,7 +198,7 @@ class WeightedNumbers(WeightedSequences):
 
     def log_emissions(self) -> np.ndarray:
         """Log densities (n_steps, K) under all states."""
-        return self.logs.emission.reshape(-1, self.cells.n_emitting) + self.log_offsets[:, None]
+        return self._step_logs() + self.log_offsets[:, None]
 
     def log_offset(self) -> np.ndarray:
         """The largest log weights of its steps."""
@@ -169,26 +207,6 @@ class WeightedNumbers(WeightedSequences):
     def log_z(self) -> np.ndarray:
         """Log density of each sequence, with its end where there is one."""
         return self.entries()[1] + self.log_offset()
-
-
-class WeightedContexts(WeightedNumbers):
-    """Sequences of numbers whose steps have contexts."""
-
-    def _expanded(self) -> WeightedSequences:
-        """The same, whose states are pairs: the context of a step, which is known, and a state."""
-        lattice, weights = e_step.expand_contexts(self.lattice, self.weights, self.contexts)
-        logs = e_step.expand_contexts(self.lattice, self.logs, self.contexts)[1]
-        return WeightedSequences(self.corpus, lattice, weights, logs, self.cells)
-
-    def best_path(self) -> tuple[np.ndarray, np.ndarray]:
-        """States of the most probable paths; -inf for each sequence that has none."""
-        path, log_p = WeightedSequences.best_path(self._expanded())
-        return path % self.cells.n_states, log_p
-
-    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """States of paths drawn from the posterior; -inf for each sequence that has none."""
-        path, log_z = WeightedSequences.draw_path(self._expanded(), rng)
-        return path % self.cells.n_states, log_z
 
 
 @dataclass(frozen=True)
@@ -204,7 +222,9 @@ class WeightedVisits(WeightedNumbers):
 
     def visit_arguments(self) -> tuple[visits.VisitTables, np.ndarray, np.ndarray]:
         """Tables of visits, log weights of all steps, and where sequences begin."""
-        return *e_step.visit_inputs(self._chain()[0], self._step_scores()), self.corpus.starts
+        return *e_step.visit_inputs(
+            self._chain(self.weights)[0], self._step_scores()
+        ), self.corpus.starts
 
     def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
         """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
@@ -255,8 +275,7 @@ def weighted_numbers(
     lattice = e_step.lattice_of_steps(*shape)
     if cells.chain.longest:
         return WeightedVisits(corpus, lattice, weights, logs, cells, log_offsets, scores=scores)
-    kind = WeightedNumbers if contexts is None else WeightedContexts
-    return kind(corpus, lattice, weights, logs, cells, log_offsets, contexts)
+    return WeightedNumbers(corpus, lattice, weights, logs, cells, log_offsets, contexts)
 
 
 # The observation

@@ -1,5 +1,7 @@
 """Transitions that depend on the context of a step."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from chain.numbers.problems import numbers
@@ -84,6 +86,23 @@ def test_a_fit_goes_on(kind):
     np.testing.assert_allclose(part.history_, whole.history_[7:], rtol=1e-12)
     if kind is not GibbsHMM:
         np.testing.assert_allclose(part.transmat_, whole.transmat_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["predict", "sample_paths", "predict_pair_proba"])
+def test_thousands_of_contexts_take_little_room(method):
+    """A table of all contexts by all would take gigabytes."""
+    rng, n = np.random.default_rng(0), 5000
+    X = [np.column_stack([rng.normal(size=n), np.arange(n)])]
+    settings = {"emission": "gaussian", "max_iter": 1, "random_state": 0}
+    model = EMHMM(3, transitions=Transitions(contexts=1), **settings).fit(X)
+    getattr(model, method)(X)
+    tracemalloc.start()
+    try:
+        getattr(model, method)(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20e6
 
 
 @every_kind
