@@ -129,9 +129,13 @@ def options_to_fit(name: str, kind: EstimatorKind, given: Mapping[str, Any]) -> 
         update=Windows.of(update) if isinstance(update, Windows) else update,
         is_collapsed="update" in given and not (is_sampled or kind.by_em),
         samples=samples,
-        n_restarts=given["n_init"] or (1 if hdp is None else 3),
+        n_restarts=given["n_init"] or (3 if hdp else _usual_restarts(given["emission"], init)),
         n_jobs=given["n_jobs"],
     )
+
+
+def _usual_restarts(emission: Any, init: Any) -> int:
+    return 1 if _fixed_start(init) else getattr(emission, "n_restarts", 1)
 
 
 def _fixed_start(init: Any) -> str:

@@ -5,6 +5,7 @@ from sklearn_cvb.emissions.categorical import Bernoulli, Categorical
 from sklearn_cvb.emissions.columns import Columns
 from sklearn_cvb.emissions.counts import Multinomial, NegativeBinomial
 from sklearn_cvb.emissions.emission import Emission
+from sklearn_cvb.emissions.estimators import Estimator
 from sklearn_cvb.emissions.gamma import Exponential, Gamma
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.mixtures import Mixture, ZeroInflated
@@ -18,6 +19,7 @@ __all__ = [
     "Bernoulli",
     "Categorical",
     "Columns",
+    "Estimator",
     "Exponential",
     "Gamma",
     "Gaussian",

@@ -17,6 +17,7 @@ from sklearn_cvb.emissions.emission import (
     Tails,
     column_numbers,
     point_from_user,
+    refuse_learning_from_steps,
 )
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -88,6 +89,7 @@ class Columns(Emission):
         for (emission, _), own in zip(self.parts, columns, strict=True):
             with errors_in_columns(own):
                 families.append(emission.bind(moments.of(own), n_states))
+                refuse_learning_from_steps(families[-1], "Columns: one emission says all outputs")
         return MixedFamily(families, columns, n_states)
 
     @property

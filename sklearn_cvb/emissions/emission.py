@@ -11,7 +11,7 @@ over steps, so that those of a part can be subtracted. Leading axes are units of
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -110,6 +110,9 @@ class Family:
     has_outliers = False  # whether a start gives no state to values far from all others
     is_discrete = False  # whether a single value has a probability
     are_counts = False  # whether values are unbounded counts: a start takes their roots
+    # Whether `statistics` of all steps are their posteriors, which no part of them adds up to, and
+    # `fit_steps` learns from them.
+    learns_from_steps = False
     order = 0  # how many steps back the density of a step depends on
     covariate_columns: np.ndarray = np.empty(0, np.intp)  # inputs of regressions, not emitted
 
@@ -123,6 +126,8 @@ class Family:
     # set (EM; states without steps keep the parameters of the point `before`); posterior means; a
     # draw from the posterior (Gibbs).
     most_likely: Callable[..., Any]  # (statistics, before=None)
+    # Where sums will not do: the point that observations and posteriors (n_steps, K) make likely.
+    fit_steps: Callable[..., Any]  # (observations, posterior, before=None)
     mean: Callable[[np.ndarray], Any]
     draw: Callable[[np.ndarray, np.random.Generator], Any]
     # Scores: log p(x | point); E[log p(x | theta)] under the posterior (VB); log posterior
@@ -170,6 +175,10 @@ class Family:
     ) -> Any:
         """Observations whose missing values are drawn given states, if statistics need them."""
         return observations
+
+    def count_parameters(self, point: Any) -> int:
+        """Free parameters of all states."""
+        return self.n_parameters
 
     def tails(self, point: Any, observations: Any) -> Tails:
         """Tail probabilities on either side of each value, each column alone."""
@@ -252,6 +261,14 @@ def family_and_parts(family: Family) -> Iterator[Family]:
 class Emission(SiteLink):
     """Settings of an emission: what `bind` makes a `Family` of."""
 
+    # How many restarts a fit has where `n_init` is None.
+    n_restarts: ClassVar[int] = 1
+
+    @property
+    def may_fall(self) -> bool:
+        """Whether sweeps of EM may lower the objective."""
+        return False
+
     @property
     def order(self) -> int:
         """How many steps back it looks."""
@@ -288,6 +305,14 @@ class Emission(SiteLink):
             why = f"{type(self).__name__} is not made of {', '.join(given)}"
             raise InvalidParameterError(f"{why}{did_you_mean(next(iter(given), ''), names)}")
         return np.tile(np.ceil(tables[0].mean(axis=0)), (2, 1))
+
+
+def refuse_learning_from_steps(family: Family, where: str) -> None:
+    """Raise where only sums of statistics will do."""
+    if family.learns_from_steps:
+        raise InvalidParameterError(
+            f"Estimator emissions learn from all steps at once and do not go with {where}"
+        )
 
 
 def column_numbers(setting: str, columns: list[Any], names: list[Any] | None) -> list[Any]:

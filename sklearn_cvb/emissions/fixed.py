@@ -40,6 +40,7 @@ class FixedFamily(Family):
         self.n_parameters: int = 0
         self.order: int = family.order
         self.covariate_columns: np.ndarray = family.covariate_columns
+        self.learns_from_steps: bool = family.learns_from_steps
         self.read_sequences: Any = family.read_sequences
         self.sample_forecasts: Any = family.sample_forecasts
         self.forecast_means: Any = family.forecast_means
@@ -51,8 +52,14 @@ class FixedFamily(Family):
     def most_likely(self, statistics: np.ndarray, before: Any = None) -> Any:
         return self.point
 
+    def fit_steps(self, observations: Any, posterior: np.ndarray, before: Any = None) -> Any:
+        return self.point
+
     def mean(self, statistics: np.ndarray) -> Any:
         return self.point
+
+    def count_parameters(self, point: Any) -> int:
+        return 0
 
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Any:
         return self.point

@@ -129,7 +129,7 @@ class Regression(LinearEmission):
 
     def bind(self, moments: Moments, n_states: int) -> Family:
         """The family, with a prior in the standard units of the columns."""
-        columns, n_inputs = self._columns(len(moments.means))
+        columns, n_inputs = self.columns(len(moments.means))
         units = standard_units(moments)
         refuse_too_wide(moments, units)
         units = StandardUnits(units.centre[columns], units.scale[columns])
@@ -139,7 +139,7 @@ class Regression(LinearEmission):
 
         return RegressionFamily(prior, units, columns, n_inputs, n_states)
 
-    def _columns(self, n_columns: int) -> tuple[np.ndarray, int]:
+    def columns(self, n_columns: int) -> tuple[np.ndarray, int]:
         """The columns of inputs, then those of outputs; how many are inputs."""
         inputs, outputs = np.atleast_1d(self.inputs), self.outputs
         if outputs is None:
@@ -161,7 +161,7 @@ class Regression(LinearEmission):
         """Inputs around 0, outputs around the intercepts."""
         outputs, n_inputs = example_outputs(given)
         table = np.hstack([np.tile([[-1.0], [1.0]], n_inputs), outputs])
-        return table[:, np.argsort(self._columns(table.shape[1])[0])]
+        return table[:, np.argsort(self.columns(table.shape[1])[0])]
 
 
 @dataclass(eq=False, repr=False)

@@ -406,7 +406,16 @@ class RunFields(Parameters):
 
 def expectation_maximisation(estimator: Any) -> EM:
     """EM, accelerated if that is asked for; or of the most probable structures alone."""
-    return ViterbiTraining() if estimator.update == "viterbi" else EM(estimator._is_accelerated())
+    return (
+        ViterbiTraining(may_fall=_may_fall(estimator))
+        if estimator.update == "viterbi"
+        else EM(estimator._is_accelerated(), _may_fall(estimator))
+    )
+
+
+def _may_fall(estimator: Any) -> bool:
+    """Whether a sweep may lower the objective, by what states emit."""
+    return getattr(getattr(estimator, "emission", None), "may_fall", False)
 
 
 def variational_bayes(estimator: Any) -> VB:

@@ -22,6 +22,8 @@ def text_of(hmm: Any) -> str:
     transitions = Transitions.of(hmm.transitions)
     refuse_contexts(transitions.contexts is not None, "to_json: pickle the model")
     lasting = transitions.durations
+    if hasattr(hmm, "estimators_"):
+        raise TypeError("to_json: estimators of scikit-learn are no text: pickle the model")
     means = posterior_means_of(hmm)
     content = {
         "format": _FORMAT,

@@ -42,6 +42,8 @@ class Algorithm(Generic[ModelT]):
     stops = True
     # Whether no sweep lowers what the history says.
     never_falls = False
+    # Whether a sweep may lower what the history says, and the best one is kept.
+    keeps_best = False
     # Whether predictions are made under exp E[log parameters], not under posterior means.
     averages = False
     # Whether sweeps begin elsewhere than where the last one ended (see `squarem`).
@@ -66,6 +68,10 @@ class Algorithm(Generic[ModelT]):
     def final_counts(self, state: State) -> Any:
         """The counts that a fit leaves."""
         return state.counts
+
+    def final_state(self, state: Any) -> Any:
+        """The state that a restart leaves."""
+        return state
 
     def adapt_state(self, state: State, model: ModelT) -> State | None:
         """A state to go on from under the settings of now; None where it is of no use."""
@@ -116,6 +122,25 @@ def next_hyper(
     return model.learn_hyper(state.hyper, state, step, absence)
 
 
+def with_best_sweep(
+    plain: Callable[[State], tuple[State, float]], state: State
+) -> tuple[State, float]:
+    """A sweep whose state knows the best state so far, and its value, in `extrapolation`."""
+    after, value = plain(state)
+    best = state.extrapolation
+    if best is None or value > best[1]:
+        best = after, value
+    return after._replace(extrapolation=best), value
+
+
+def best_state(state: State) -> State:
+    """The best one that it knows (see `with_best_sweep`)."""
+    if state.extrapolation is None:
+        return state
+    best: State = state.extrapolation[0]
+    return best._replace(extrapolation=state.extrapolation)
+
+
 class BatchAlgorithm(Algorithm[Learnable]):
     """M-step, then E-step: EM and VB differ in the weights, and in what the objective subtracts.
 
@@ -123,6 +148,8 @@ class BatchAlgorithm(Algorithm[Learnable]):
     ----------
     accelerate : bool
         Whether sweeps are accelerated (see `squarem`) where no concentrations are learned.
+    may_fall : bool
+        Whether a sweep may lower the objective: the best one is kept.
     """
 
     requires = Learnable
@@ -131,8 +158,8 @@ class BatchAlgorithm(Algorithm[Learnable]):
     # Added to counts before their logs are taken: VB's weights differ little below it.
     offset = 0.0
 
-    def __init__(self, accelerate: bool = False) -> None:
-        self.accelerate = accelerate
+    def __init__(self, accelerate: bool = False, may_fall: bool = False) -> None:
+        self.accelerate, self.never_falls, self.keeps_best = accelerate, not may_fall, may_fall
 
     def m_step(self, model: Learnable, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """Weights given counts, and what they cost (nats)."""
@@ -151,6 +178,8 @@ class BatchAlgorithm(Algorithm[Learnable]):
     ) -> tuple[State, float]:
         """The value is the objective of the weights just used."""
         plain = partial(self._plain_sweep, model)
+        if self.keeps_best:
+            return with_best_sweep(plain, state)
         if not self.accelerate or np.any(state.hyper.is_learned):
             return plain(state)
         return accelerated_sweep(state, plain, self.offset, model.statistics)
@@ -164,6 +193,14 @@ class BatchAlgorithm(Algorithm[Learnable]):
         value = log_normaliser - cost + hyper.log_density()
         n_sweeps = state.n_sweeps + 1
         return State(counts, prior, hyper, weights, None, unexplained, n_sweeps, work), float(value)
+
+    def objective(self, state: State, model: Learnable, history: list[float]) -> float:
+        """That of the last sweep, or of the best one where a sweep may lower it."""
+        return max(history) if self.keeps_best else history[-1]
+
+    def final_state(self, state: State) -> State:
+        """The best one, where a sweep may lower the objective."""
+        return best_state(state) if self.keeps_best else state
 
     def adapt_state(self, state: State, model: Learnable) -> State | None:
         """Under another prior no value so far is one to keep up with."""

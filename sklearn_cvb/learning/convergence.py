@@ -64,6 +64,8 @@ class StoppingRule(NamedTuple):
         Whether no sweep lowers its value: the higher of two states is the better one.
     max_iter : float
         Sweeps that a restart may have, those of a copy that it goes on from among them.
+    patience : int
+        Where the best sweep is kept: a restart ends after so many without a better one.
     """
 
     tol: float
@@ -72,6 +74,7 @@ class StoppingRule(NamedTuple):
     disturbed_copy: Callable[[State], Copy | None] = lambda state: None
     never_falls: bool = False
     max_iter: float = np.inf
+    patience: int = 0
 
 
 def check_convergence(
@@ -81,6 +84,9 @@ def check_convergence(
 
     `stops` tells whether the user has asked to stop.
     """
+    if rule.tol and rule.patience:
+        best = len(fit.history) - 1 - int(np.argmax(fit.history))
+        return fit._replace(converged=best >= rule.patience)
     if not (rule.tol and _is_check_due(len(fit.history) - rule.n_warm_up)):
         return fit
     now = deepcopy(rule.model.counts_of_tokens(fit.state.counts))

@@ -21,6 +21,9 @@ from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.learning.resuming import FitSaver, restart_origins
 from sklearn_cvb.learning.watching import Callbacks, Interrupted, Watcher, ctrl_c_waits
 
+# Where sweeps may lower the objective, a restart ends after so many without a better one.
+_PATIENCE = 3
+
 
 @dataclass(frozen=True)
 class Recorder:
@@ -135,7 +138,8 @@ def _stopping_rule(job: FitJob[Any], earlier: Fit | None) -> StoppingRule:
     n_before = 0 if earlier is None else earlier.state.n_sweeps - len(earlier.history)
     n_warm_up = max(0, algorithm.n_warm_up(model.hyper()) - n_before)
     disturbed_copy = partial(_disturbed_copy, algorithm, model)
-    return StoppingRule(job.settings.tol, model, n_warm_up, disturbed_copy, algorithm.never_falls)
+    rule = StoppingRule(job.settings.tol, model, n_warm_up, disturbed_copy, algorithm.never_falls)
+    return rule._replace(patience=_PATIENCE if algorithm.keeps_best else 0)
 
 
 def _disturbed_copy(algorithm: Algorithm[ModelT], model: ModelT, state: Any) -> Copy | None:
@@ -166,6 +170,7 @@ def _endless_sweeps(state: Any, sweep: Sweep) -> Copy:
 def _finished(job: FitJob[ModelT], fit: Fit) -> Fit:
     """The fit with its objective, and without what no further sweep needs."""
     settings, algorithm = job.settings, job.algorithm
+    fit = fit._replace(state=algorithm.final_state(fit.state))
     model = algorithm.model_of(job.model, fit.state)
     objective = algorithm.objective(fit.state, model, fit.history)
     if settings.verbose:

@@ -16,6 +16,7 @@ from sklearn_cvb.chain.numbers.observed import (
 from sklearn_cvb.chain.numbers.series import split_into_steps
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
+from sklearn_cvb.emissions.emission import refuse_learning_from_steps
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -45,6 +46,7 @@ def read_number_batch(
     asked, before, cells = observation.options, learned.extra.numeric, learned.layout
     has_contexts = asked.transitions.contexts is not None
     refuse_contexts(has_contexts, "partial_fit: fit all sequences at once")
+    refuse_learning_from_steps(before.family, "partial_fit: fit all sequences at once")
     if settings_of(asked) != before.settings:
         raise InvalidParameterError(
             "emission or durations have changed since the first call or fit, and with them what "

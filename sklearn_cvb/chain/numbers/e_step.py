@@ -53,7 +53,15 @@ class NumericProblem(NamedTuple):
 
     def pieces(self) -> list[tuple[int, int]]:
         """Ranges of sequences that are inferred together."""
+        if self.family.learns_from_steps:
+            return [(0, self.corpus.n_sequences)]
         return even_pieces(self.corpus.starts, _PIECE)
+
+    def most_likely(self, statistics: np.ndarray, before: Any = None) -> Any:
+        """The parameters of emissions that statistics of all steps make most likely."""
+        if self.family.learns_from_steps:
+            return self.family.fit_steps(self.observations, statistics, before)
+        return self.family.most_likely(statistics, before)
 
     def allocate(self, shape: tuple[int, ...]) -> Any:
         """A table for shares of units between sweeps."""

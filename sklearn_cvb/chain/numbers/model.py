@@ -239,7 +239,7 @@ class NumberChain(Model):
         """The mode in the softmax basis, and minus its log prior density."""
         chain, family = without_emission(counts), self.problem.family
         weights = posterior_mean(chain, prior, self.cells, before.chain)
-        point = family.most_likely(counts.emission, before.point)
+        point = self.problem.most_likely(counts.emission, before.point)
         cost = -log_prior_density(chain, prior, weights, self.cells) - family.log_prior(point)
         return NumberWeights(weights, family.log_densities(point), point), cost
 
@@ -371,7 +371,8 @@ class NumberChain(Model):
         if state.weights is not None:
             point = state.weights.point
             reads = "expected" if point is None else "point"
-        if point is not None:
+        # Another fit to all steps may be a worse one.
+        if point is not None and not family.learns_from_steps:
             point = family.most_likely(statistics, point)
         scores = prediction_scores(reads, family, statistics, point)
         if point is None:

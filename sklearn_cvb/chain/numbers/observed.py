@@ -64,7 +64,12 @@ from sklearn_cvb.chain.predictions.prediction import (
 )
 from sklearn_cvb.chain.starts.state_merging import is_vague
 from sklearn_cvb.chain.symbols.observed import update_unit_of
-from sklearn_cvb.emissions.emission import Family, Scores, point_from_user
+from sklearn_cvb.emissions.emission import (
+    Family,
+    Scores,
+    point_from_user,
+    refuse_learning_from_steps,
+)
 from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.kernels.chain import decoding
@@ -550,6 +555,8 @@ def layout_of(
     if names is not None:
         columns_of_tables(asked, emission).places_in(names, "X")
     family = emission.numbered(names).bind(moments, n_states)
+    if not asked.kind.by_em:
+        refuse_learning_from_steps(family, f"{asked.name}: they have no posterior, take EMHMM")
     rows = fixed_rows(asked, n_states).get("emissions")
     if rows is not None:
         emitted = known_parameters(asked).emitted
@@ -564,6 +571,7 @@ def _with_durations(family: Family, cells: Cells, durations: str | Durations | N
     """A family whose states last by laws of their own, where these are asked for."""
     if durations is None or cells.chain.topology is None:
         return family
+    refuse_learning_from_steps(family, "durations")
     longest = cells.chain.longest
     law = law_of_durations(Durations.of(durations).law, longest, cells.n_states)
     endless = np.flatnonzero(np.diagonal(cells.chain.topology.transition))

@@ -42,6 +42,9 @@ _STARTS = ("kmeans", "token")
 # What other restarts begin with where k-means is the start: states that stay, each of which emits
 # what a step drawn at random has. It is no word of users.
 STEPS, _STAYS = "steps", 0.9
+# The same where estimators are fitted to posteriors that are drawn, and in every second restart:
+# chains that switch fast are not found from states that stay.
+_STAYS_BY_TURNS = {None: _STAYS, STEPS: 0.5}
 
 
 def starting_posteriors(
@@ -131,6 +134,8 @@ def seed_for(all_steps: Any, init: Any, rng: np.random.Generator) -> Any:
             f"init={init!r} is for symbols: with numbers it is 'kmeans', 'token', arrays, a "
             "fitted model or None"
         )
+    if problem.family.learns_from_steps and init in _STAYS_BY_TURNS:
+        return weights_of_draws(problem, rng, _STAYS_BY_TURNS[init])
     rules = None if problem.cells.chain.topology is None else rules_of(problem.cells)
     if rules is not None:
         return _legal_start(all_steps, rules, rng, is_first=init != STEPS)
@@ -155,11 +160,27 @@ def statistics_at(observations: Any, steps: np.ndarray, family: Family) -> np.nd
 
 def weights_of_steps(statistics: np.ndarray, family: Family, cells: Cells) -> NumberWeights:
     """Weights of states that mostly stay, with emissions from these statistics."""
-    chain, point = uniform_weights(cells), family.mean(statistics)
-    stays = np.tile(np.eye(cells.n_states), (cells.chain.n_tables, 1))
-    moves = (1.0 - _STAYS) * chain.transition + _STAYS * stays
-    chain = kept_to_topology(chain._replace(transition=moves), cells)
-    return NumberWeights(tie_rows(chain, cells), family.log_densities(point), point)
+    point = family.mean(statistics)
+    return NumberWeights(_lasting_states(cells, _STAYS), family.log_densities(point), point)
+
+
+def weights_of_draws(
+    problem: NumericProblem, rng: np.random.Generator, stays: float
+) -> NumberWeights:
+    """Weights of states that stay so often, with emissions fitted to posteriors that are drawn."""
+    (posterior,) = starting_posteriors(problem, "token", rng, problem.pieces())
+    whole = np.array([0, len(posterior)])
+    statistics = problem.family.statistics(problem.observations, posterior, whole)[0]
+    point = problem.most_likely(statistics)
+    scores = problem.family.log_densities(point)
+    return NumberWeights(_lasting_states(problem.cells, stays), scores, point)
+
+
+def _lasting_states(cells: Cells, stays: float) -> ChainWeights:
+    """Weights of a chain whose states stay, with this probability and a share of the rest."""
+    chain, every = uniform_weights(cells), np.eye(cells.n_states)
+    moves = (1.0 - stays) * chain.transition + stays * np.tile(every, (cells.chain.n_tables, 1))
+    return tie_rows(kept_to_topology(chain._replace(transition=moves), cells), cells)
 
 
 def user_start(all_steps: Any, given: HMMParameters, rng: np.random.Generator) -> NumberWeights:
@@ -168,22 +189,31 @@ def user_start(all_steps: Any, given: HMMParameters, rng: np.random.Generator) -
     tables = chain_tables(given, problem.cells, None)
     rules = rules_of(problem.cells, tables)
     if given.emitted:
-        of_all = family.mean(all_steps.counts_under(UniformStates()).emission)
+        of_all = _point_of(problem, all_steps.counts_under(UniformStates()).emission)
         nearest = family.log_densities(point_from_user(family, given.emitted, of_all))
         counts = all_steps.counts_under(NearestStates(nearest, rules))
-        point = point_from_user(family, given.emitted, family.mean(counts.emission))
+        point = point_from_user(family, given.emitted, _point_of(problem, counts.emission))
     else:
-        if rules is None:
+        if family.learns_from_steps:
+            seed = weights_of_draws(problem, rng, _STAYS)
+        elif rules is None:
             seed = clusters.clusters_of_steps(all_steps, rng)
         else:
             seed = _legal_start(all_steps, rules, rng)
         counts = all_steps.counts_under(seed)
-        point = family.mean(counts.emission)
+        point = _point_of(problem, counts.emission)
     counted = smooth_weights(counts.start, counts.transition, np.empty(0))
     each = zip(tables, counted, strict=True)
     chain = ChainWeights(*(found if table is None else table for table, found in each))
     chain = kept_to_topology(chain, problem.cells)
     return NumberWeights(tie_rows(chain, problem.cells), family.log_densities(point), point)
+
+
+def _point_of(problem: NumericProblem, statistics: np.ndarray) -> Any:
+    """Means given first statistics, or what is fitted to them."""
+    family = problem.family
+    learns = family.learns_from_steps
+    return problem.most_likely(statistics) if learns else family.mean(statistics)
 
 
 def first_counts(problem: NumericProblem, posteriors: Iterable[np.ndarray]) -> HMMCounts:

@@ -45,7 +45,7 @@ def n_free(learned: Learned) -> int:
     if numeric is None:
         return free + _free_cells_of_rows(emission, cells.state)
     if not cells.chain.longest:
-        return free + int(numeric.family.n_parameters)
+        return free + int(numeric.family.count_parameters(numeric.point))
     of_durations: int = numeric.family.n_free_durations(numeric.longest)
     return free + int(numeric.family.family.n_parameters) + of_durations
 

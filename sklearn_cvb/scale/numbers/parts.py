@@ -25,7 +25,7 @@ from sklearn_cvb.chain.parameters.rows import (
 )
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
-from sklearn_cvb.emissions.emission import Family
+from sklearn_cvb.emissions.emission import Family, refuse_learning_from_steps
 from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import FitResult, Reading
 from sklearn_cvb.learning.model import InferenceResult
@@ -319,6 +319,7 @@ def lay_out(observation: NumberObservation, survey: NumberSurvey) -> NumberPlan:
     observation.check()
     options = observation.options
     cells, family, settings = numbers.layout_of(options, survey.names, survey.moments)
+    refuse_learning_from_steps(family, "shards: fit in memory")
     if family.order:
         cautions_of_order(family.order, np.array([survey.longest]))
     window = window_for(survey.longest, survey.n_steps)

@@ -28,7 +28,11 @@ from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import shared_weights
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.chain.predictions.prediction import decode, warn_of_unexplained
-from sklearn_cvb.emissions.emission import Family, OutsideSupport
+from sklearn_cvb.emissions.emission import (
+    Family,
+    OutsideSupport,
+    refuse_learning_from_steps,
+)
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.learning.threads import even_pieces
@@ -209,6 +213,7 @@ def read_store(observation: NumberObservation, X: Any, y: Any) -> Reading:
     moments, n_observed = store.survey
     given = StoredSteps(store.offsets, max(1, n_observed))
     cells, family, settings = numbers.layout_of(options, store.names, moments)
+    refuse_learning_from_steps(family, "stores: fit in memory")
     of_order = cautions_of_order(family.order, np.diff(store.offsets)) if family.order else []
     start = None
     if hasattr(options.init, "predict_proba"):
