@@ -50,11 +50,10 @@ def law_of(estimator: WeightedEstimator) -> str:
     """What outputs follow under an estimator: "classes", or the law around a regressor's means."""
     own = last_step(estimator)
     name = type(own).__name__
-    weight = _weight_name(estimator)
     if not has_fit_parameter(own, "sample_weight"):
         raise InvalidParameterError(
-            f"Estimator: {name} takes no {weight} in fit, by which states share the steps out; "
-            "take one that does"
+            f"Estimator: {name} takes no sample_weight in fit, by which states share the steps "
+            "out; take one that does"
         )
     if hasattr(own, "predict_proba"):
         return "classes"
@@ -75,11 +74,14 @@ def law_of(estimator: WeightedEstimator) -> str:
     return _LAWS[power]
 
 
-def _weight_name(estimator: WeightedEstimator) -> str:
-    """The keyword of `fit` for sample weights."""
+def fit_weighted(
+    estimator: WeightedEstimator, inputs: np.ndarray, outputs: np.ndarray, weights: np.ndarray
+) -> Any:
+    """An estimator, fitted to rows that count so often; of a pipeline the last step has weights."""
+    name = "sample_weight"
     if hasattr(estimator, "steps"):
-        return f"{estimator.steps[-1][0]}__sample_weight"
-    return "sample_weight"
+        name = f"{estimator.steps[-1][0]}__{name}"
+    return estimator.fit(inputs, outputs, **{name: np.ascontiguousarray(weights)})
 
 
 def penalty_of(estimator: WeightedEstimator) -> float | None:
@@ -316,9 +318,7 @@ class EstimatorFamily(Family):
             if old is not None and weights[:, k].sum() <= MIN_STEPS:
                 found.append(old)
                 continue
-            own = self._unfitted(old)
-            own.fit(inputs, outputs, **{_weight_name(own): np.ascontiguousarray(weights[:, k])})
-            found.append(own)
+            found.append(fit_weighted(self._unfitted(old), inputs, outputs, weights[:, k]))
         return EstimatorPoint(tuple(found), self._dispersions(found, inputs, outputs, weights))
 
     def _unfitted(self, before: Any) -> Any:

@@ -5,6 +5,7 @@ by transitions and emission densities, also where steps have contexts or visits 
 import pickle
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,14 @@ from sklearn_cvb.chain.numbers.e_step import (
     NumericProblem,
     StepScores,
     infer,
+)
+from sklearn_cvb.chain.numbers.input_transitions import (
+    InputChain,
+    layout_with_inputs,
+    refuse_many_tables,
+    tables_of,
+    with_states_in_order,
+    without_tables,
 )
 from sklearn_cvb.chain.numbers.model import (
     EmissionFit,
@@ -45,7 +54,6 @@ from sklearn_cvb.chain.parameters.rows import (
     posterior_mean,
     prior_settings,
     shared_weights,
-    weights_under,
 )
 from sklearn_cvb.chain.parameters.user_tables import (
     columns_of_tables,
@@ -74,7 +82,7 @@ from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
-from sklearn_cvb.learning.learned import FitResult, Learned, Reading
+from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import Corpus, Table, arrange, as_array
 from sklearn_cvb.reading.moments import Moments, moments_of, moments_with_labels
@@ -261,13 +269,27 @@ class NumericSequences(NamedTuple):
     observations: Any  # what a family reads
     known: np.ndarray | None = None  # states of steps, where some are known
     contexts: np.ndarray | None = None
+    inputs: np.ndarray | None = None  # of each context, where they tell transitions
+
+    def chain_under(
+        self, transitions: tuple[Any, ...] | None, chain: tuple[ChainWeights, ChainWeights]
+    ) -> tuple[ChainWeights, ChainWeights]:
+        """Weights of a chain and their logs, with the tables that classifiers give for inputs."""
+        if transitions is None or self.inputs is None:
+            return chain
+        n_states = len(chain[0].start)
+        tables = tables_of(transitions, self.inputs, n_states).reshape(-1, n_states)
+        return (
+            chain[0]._replace(transition=tables),
+            chain[1]._replace(transition=np.log(tables)),
+        )
 
 
 def weighted_numbers(
     given: NumericSequences, chain: tuple[ChainWeights, ChainWeights], scores: Scores, cells: Cells
 ) -> WeightedNumbers:
     """Sequences under weights and scores."""
-    corpus, observations, known, contexts = given
+    corpus, observations, known, contexts = given[:4]
     shape = len(corpus.tokens), cells.n_emitting
     emission, whole = np.empty(shape), np.array([0, shape[0]])
     StepScores(scores, observations, shape, whole, known).fill(emission)
@@ -311,11 +333,15 @@ class NumberObservation(Observation):
         laid_out = layout_of(options, series.emitted_names, moments_with_labels(series))
         cells, family, settings = laid_out
         corpus = split_into_steps(given, cells)
-        if series.contexts is not None:
+        if options.transitions.contexts is not None:
+            assert series.contexts is not None, "they were given"
             n_tables = 1 + int(series.contexts.max())
             has_new = options.transitions.prior == "pooled"
             tables = {"n_tables": n_tables + has_new, "has_contexts": True, "has_new": has_new}
             cells = cells._replace(chain=cells.chain._replace(**tables))
+        if series.inputs is not None:
+            refuse_many_tables(series.inputs, cells.n_states)
+            cells = layout_with_inputs(cells, len(series.inputs))
         problem = NumericProblem(
             corpus,
             given,
@@ -328,6 +354,7 @@ class NumberObservation(Observation):
             settings,
             labelled_states(options, y, given, cells),
             contexts=series.contexts,
+            inputs=series.inputs,
         )
         return Reading(problem, None, attributes, messages, self)
 
@@ -341,7 +368,10 @@ class NumberObservation(Observation):
         n_restarts = 1 if options.fixed_start else self.n_restarts(reading)
         init = self.state_merging if self.joins_states(reading) else options.init
         first = prior_settings(options, None, is_vague(init))
-        return getattr(problem, "chain", NumberChain)(
+        kind = getattr(problem, "chain", NumberChain)
+        if problem.inputs is not None:
+            kind = partial(InputChain, estimator=options.transitions.classifier)
+        return kind(
             problem,
             with_tables(first, options, problem.cells, None),
             init,
@@ -368,6 +398,13 @@ class NumberObservation(Observation):
         attributes |= numeric.family.attributes(numeric.point)
         kept = None if state.weights is None else state.weights.chain
         return EmissionOutcome(attributes, kept, numeric=numeric)
+
+    def outcome(self, result: FitResult) -> FitOutcome:
+        """What the best restart leaves."""
+        found, problem = super().outcome(result), result.reading.problem
+        if problem.inputs is None:
+            return found
+        return without_tables(found, result.best.state.hyper, problem.inputs)
 
     def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """States of all given steps: by the last posterior, or Viterbi by the final weights."""
@@ -404,7 +441,10 @@ class NumberObservation(Observation):
         if not (numeric.rows_are_sequences or isinstance(X, Series)):
             warn(cautions_of_shape(X, series, self.options.words.is_ordered))
         return NumericSequences(
-            series.corpus, read_observations(series, numeric.family), contexts=series.contexts
+            series.corpus,
+            read_observations(series, numeric.family),
+            contexts=series.contexts,
+            inputs=series.inputs,
         )
 
     def read_under(
@@ -417,6 +457,7 @@ class NumberObservation(Observation):
         """Sequences under weights and their logs, and densities for states or for likelihoods."""
         numeric, new = learned.extra.numeric, self.read_new(learned, X)
         scores = numeric.scoring if means else numeric.predicting
+        chain = new.chain_under(numeric.transitions, chain)
         return weighted_numbers(new, chain, scores, learned.layout)
 
     def read_under_samples(
@@ -425,7 +466,8 @@ class NumberObservation(Observation):
         """Under the mean weights, or those of each sample; how many steps have a likelihood."""
         new, numeric, cells = self.read_new(learned, X), learned.extra.numeric, learned.layout
         if samples is None:
-            each: Iterable[Any] = [(mean_and_log(learned), numeric.scoring)]
+            chain = new.chain_under(numeric.transitions, mean_and_log(learned))
+            each: Iterable[Any] = [(chain, numeric.scoring)]
         else:
             each = (_predictive(numeric.family, *sample, cells) for sample in samples)
         found = (weighted_numbers(new, chain, scores, cells) for chain, scores in each)
@@ -513,9 +555,12 @@ class NumberObservation(Observation):
         family = family.permuted(by.order)
         scores = prediction_scores(before.reads, family, np.ascontiguousarray(statistics), point)
         numeric = before._replace(family=family, point=point, predicting=scores[0])
-        numeric = numeric._replace(scoring=scores[1])
-        fields = {"counts": counts, "extra": learned.extra._replace(numeric=numeric)}
-        return fields, family.attributes(point)
+        numeric, attributes = numeric._replace(scoring=scores[1]), family.attributes(point)
+        if numeric.transitions is not None:
+            found = with_states_in_order(numeric.transitions, by.order)
+            numeric = numeric._replace(transitions=found)
+            attributes |= {"transition_estimators_": list(found)}
+        return {"counts": counts, "extra": learned.extra._replace(numeric=numeric)}, attributes
 
 
 # From options
@@ -581,7 +626,7 @@ def _with_durations(family: Family, cells: Cells, durations: str | Durations | N
 def emission_start(asked: ChainOptions, cells: Cells) -> EmissionFit:
     """What states emit under the parameters that `init` gives, and what is known of columns."""
     emission, given = emission_of(asked.emission), asked.init.emitted
-    names, categories, _ = columns_of_tables(asked, emission)
+    names, categories = columns_of_tables(asked, emission)[:2]
     names = names or emission.named()
     emission = emission.numbered(names)
     moments = moments_of(emission.example(given))
@@ -606,10 +651,10 @@ def under_final_weights(
     problem, cells = chain.problem, chain.cells
     if training is None:
         training = NumericSequences(
-            problem.original, problem.observations, problem.known, problem.contexts
+            *(problem.original, problem.observations, problem.known, problem.contexts),
+            problem.inputs,
         )
-    final, kept = without_emission(state.counts), state.weights.chain
-    weights = weights_under(final, state.prior, cells, kept, averages=averages)
+    weights = chain.final_weights(state, averages=averages)
     return weighted_numbers(
         training, weights, chain.emissions(state, state.counts).predicting, cells
     )
@@ -630,7 +675,7 @@ def counts_of_fit(learned: Learned) -> HMMCounts:
 
 def _with_labels(fitted: EmissionFit, values: np.ndarray) -> np.ndarray:
     """The same table, with labels for their codes where columns hold categories."""
-    names, categories, _ = fitted.columns
+    names, categories = fitted.columns[:2]
     if not categories:
         return values
     shown = values.astype(object)
