@@ -357,8 +357,7 @@ class Transitions(Setting):
     @property
     def varies_by(self) -> str:
         """The setting by which transitions differ from step to step; empty where they do not."""
-        given = {"contexts": self.contexts, "inputs": self.inputs}
-        return next((name for name, value in given.items() if value is not None), "")
+        return "contexts" if self.contexts is not None else "inputs" * (self.inputs is not None)
 
     @property
     def classifier(self) -> Any:

@@ -108,14 +108,14 @@ def fit_origin(
 
 
 def _newton_step(
-    estimator: Any, before: Any, inputs: np.ndarray, pairs: np.ndarray
+    settings: Any, before: Any, inputs: np.ndarray, pairs: np.ndarray
 ) -> tuple[Any, float]:
     """A logistic regression that is nearer to its optimum, and its penalty (nats)."""
-    n_states, has_intercept = pairs.shape[1], bool(estimator.fit_intercept)
+    n_states, has_intercept = pairs.shape[1], bool(settings.fit_intercept)
     design = np.column_stack([inputs, np.ones(len(inputs))])
     # Two states have one row of coefficients, the log odds of the second one.
     n_rows = 1 if n_states == 2 else n_states
-    shrinks = np.full((n_rows, design.shape[1]), 1.0 / estimator.C)
+    shrinks = np.full((n_rows, design.shape[1]), 1.0 / settings.C)
     shrinks[:, -1] = 0.0
     if before is None:
         rows, n_steps = np.zeros(shrinks.shape), _FIRST_STEPS
@@ -135,7 +135,7 @@ def _newton_step(
         gain, rows, objective = value - objective, rows + step, value
         if gain <= _NO_GAIN * abs(objective):
             break
-    found = clone(estimator)
+    found = clone(settings)
     found.coef_, found.intercept_ = rows[:, :-1].copy(), rows[:, -1].copy()
     found.classes_, found.n_features_in_ = np.arange(n_states), inputs.shape[1]
     found.n_iter_ = np.array([n_steps], np.int32)

@@ -15,7 +15,7 @@ from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.e_step import NumericProblem
 from sklearn_cvb.chain.numbers.leave_out import NumberUnits, infer_units
 from sklearn_cvb.chain.numbers.model import NumberChain
-from sklearn_cvb.chain.numbers.observed import NumberObservation, NumericSequences
+from sklearn_cvb.chain.numbers.observed import NumberObservation
 from sklearn_cvb.chain.numbers.series import (
     cautions_of_order,
     error_with_place,
@@ -23,6 +23,7 @@ from sklearn_cvb.chain.numbers.series import (
     split_into_steps,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
+from sklearn_cvb.chain.numbers.weighted import NumericSequences
 from sklearn_cvb.chain.observation import log_likelihoods
 from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import shared_weights

@@ -359,3 +359,9 @@ def test_methods_that_know_no_inputs_say_what_to_do(tmp_path):
     plain = EMHMM(2, emission=Gaussian(), max_iter=2, random_state=0).fit([table])
     with pytest.raises(ValueError, match="transmat_of is for"):
         plain.transmat_of(table[:, 1:])
+
+
+def test_residuals_are_normal():
+    table, _ = simulated(2000, seed=3)
+    residuals = fitted([table], max_iter=200).pseudo_residuals([table], random_state=0)[0]
+    assert stats.kstest(residuals.ravel(), "norm").pvalue > 1e-3
