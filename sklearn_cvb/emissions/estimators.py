@@ -17,6 +17,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_cvb.emissions import emission
 from sklearn_cvb.emissions.emission import MIN_STEPS, Emission, Family, Observations, Tails
+from sklearn_cvb.emissions.logistic import (
+    MOST_COEFFICIENTS,
+    is_plain_logistic,
+    n_coefficients,
+    newton_steps,
+)
 from sklearn_cvb.emissions.regression import Regression
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -25,6 +31,8 @@ from sklearn_cvb.reading.validation import InvalidParameterError
 _TINY = 1e-12
 # The smallest dispersion of normal outputs, as a share of their variance.
 _FLOOR = 1e-6
+# Newton steps of a logistic regression in an M-step, which end where they gain nothing.
+_NEWTON_STEPS = 10
 # Power of the variance of a Tweedie regressor: its law.
 _LAWS = {0: "normal", 1: "poisson", 2: "gamma"}
 _LAW_OF_LOSS = {"poisson": "poisson", "gamma": "gamma"}
@@ -318,8 +326,25 @@ class EstimatorFamily(Family):
             if old is not None and weights[:, k].sum() <= MIN_STEPS:
                 found.append(old)
                 continue
-            found.append(fit_weighted(self._unfitted(old), inputs, outputs, weights[:, k]))
+            found.append(self._fitted(old, inputs, outputs, weights[:, k]))
         return EstimatorPoint(tuple(found), self._dispersions(found, inputs, outputs, weights))
+
+    def _fitted(
+        self, before: Any, inputs: np.ndarray, outputs: np.ndarray, weights: np.ndarray
+    ) -> Any:
+        """An estimator fitted to rows that count so often, from that of the last sweep on."""
+        settings = self.settings.estimator
+        if not is_plain_logistic(settings):
+            return fit_weighted(self._unfitted(before), inputs, outputs, weights)
+        classes, of_class = np.unique(outputs, return_inverse=True)
+        too_many = n_coefficients(self.n_inputs, len(classes)) > MOST_COEFFICIENTS
+        if len(classes) < 2 or too_many:
+            return fit_weighted(self._unfitted(before), inputs, outputs, weights)
+        table = np.zeros((len(classes), len(outputs)))
+        table[of_class, np.arange(len(outputs))] = weights
+        found, _ = newton_steps(settings, before, inputs, table, n_steps=_NEWTON_STEPS)
+        found.classes_ = classes
+        return found
 
     def _unfitted(self, before: Any) -> Any:
         """A clone; a linear model that is to start warm goes on from the sweep before."""

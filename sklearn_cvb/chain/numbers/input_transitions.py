@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax
 from sklearn.base import clone
 
 from sklearn_cvb.chain.numbers.e_step import NumberWeights
@@ -28,6 +27,7 @@ from sklearn_cvb.chain.parameters.rows import (
 )
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions.estimators import WeightedEstimator, fit_weighted, last_step
+from sklearn_cvb.emissions.logistic import is_plain_logistic, newton_steps
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FitOutcome
 from sklearn_cvb.learning.model import State
@@ -36,19 +36,10 @@ from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 
 # Probabilities of states that a classifier rules out, and weights of pairs that are not expected.
 _TINY = 1e-12
-# Newton steps in the first M-step; how often a step is halved; a gain that is none.
-_FIRST_STEPS, _HALVINGS, _NO_GAIN = 10, 12, 1e-12
 # Log odds that inputs move by this much in a standard deviation: states are separated by them.
 _SEPARATED = 20.0
 # Numbers in the tables of all steps: half a gigabyte.
 _MOST_CELLS = 2**26
-
-
-def is_newton_fitted(estimator: WeightedEstimator) -> bool:
-    """Whether it is a plain logistic regression, for which Newton's steps stand here."""
-    own: Any = estimator
-    is_plain = type(own).__name__ == "LogisticRegression" and own.class_weight is None
-    return bool(is_plain and not own.l1_ratio and own.intercept_scaling == 1)
 
 
 def tables_of(estimators: tuple[Any, ...], inputs: np.ndarray, n_states: int) -> np.ndarray:
@@ -99,90 +90,12 @@ def fit_origin(
     estimator: WeightedEstimator, before: Any, inputs: np.ndarray, pairs: np.ndarray
 ) -> tuple[Any, float]:
     """The classifier of the next state given expected pairs (n_tables, K), and its penalty."""
-    if is_newton_fitted(estimator):
-        return _newton_step(estimator, before, inputs, pairs)
+    if is_plain_logistic(estimator):
+        return newton_steps(estimator, before, inputs, pairs.T, n_steps=1)
     n_tables, n_states = pairs.shape
     rows, to = np.tile(inputs, (n_states, 1)), np.repeat(np.arange(n_states), n_tables)
     weights = np.maximum(pairs.T.ravel(), _TINY)
     return fit_weighted(clone(estimator), rows, to, weights), 0.0
-
-
-def _newton_step(
-    settings: Any, before: Any, inputs: np.ndarray, pairs: np.ndarray
-) -> tuple[Any, float]:
-    """A logistic regression that is nearer to its optimum, and its penalty (nats)."""
-    n_states, has_intercept = pairs.shape[1], bool(settings.fit_intercept)
-    design = np.column_stack([inputs, np.ones(len(inputs))])
-    # Two states have one row of coefficients, the log odds of the second one.
-    n_rows = 1 if n_states == 2 else n_states
-    shrinks = np.full((n_rows, design.shape[1]), 1.0 / settings.C)
-    shrinks[:, -1] = 0.0
-    if before is None:
-        rows, n_steps = np.zeros(shrinks.shape), _FIRST_STEPS
-    else:
-        rows = np.column_stack([before.coef_, np.broadcast_to(before.intercept_, n_rows)])
-        n_steps = 1
-    objective = _objective(rows, design, pairs, shrinks)
-    for _ in range(n_steps):
-        step = _newton_direction(rows, design, pairs, shrinks, has_intercept)
-        for _ in range(_HALVINGS):
-            value = _objective(rows + step, design, pairs, shrinks)
-            if value >= objective:
-                break
-            step = 0.5 * step
-        else:
-            break
-        gain, rows, objective = value - objective, rows + step, value
-        if gain <= _NO_GAIN * abs(objective):
-            break
-    found = clone(settings)
-    found.coef_, found.intercept_ = rows[:, :-1].copy(), rows[:, -1].copy()
-    found.classes_, found.n_features_in_ = np.arange(n_states), inputs.shape[1]
-    found.n_iter_ = np.array([n_steps], np.int32)
-    return found, float(0.5 * (shrinks * rows**2).sum())
-
-
-def _log_chances(rows: np.ndarray, design: np.ndarray) -> np.ndarray:
-    """Log probabilities (n_tables, K) of the next state."""
-    odds = design @ rows.T
-    if len(rows) == 1:
-        odds = np.column_stack([np.zeros(len(odds)), odds])
-    chances: np.ndarray = log_softmax(odds, axis=1)
-    return chances
-
-
-def _objective(
-    rows: np.ndarray, design: np.ndarray, pairs: np.ndarray, shrinks: np.ndarray
-) -> float:
-    """Expected log-likelihood of the pairs, minus the penalty."""
-    return float((pairs * _log_chances(rows, design)).sum() - 0.5 * (shrinks * rows**2).sum())
-
-
-def _newton_direction(
-    rows: np.ndarray,
-    design: np.ndarray,
-    pairs: np.ndarray,
-    shrinks: np.ndarray,
-    has_intercept: bool,
-) -> np.ndarray:
-    """Newton's step of all coefficients."""
-    n_rows, n = rows.shape
-    chances, totals = np.exp(_log_chances(rows, design)), pairs.sum(axis=1)
-    first = pairs.shape[1] - n_rows
-    off = (pairs - totals[:, None] * chances)[:, first:]
-    slope = off.T @ design - shrinks * rows
-    curve = np.empty((n_rows, n, n_rows, n))
-    for a in range(n_rows):
-        for b in range(n_rows):
-            own = chances[:, first + a] * ((a == b) - chances[:, first + b]) * totals
-            curve[a, :, b] = (design * own[:, None]).T @ design
-    curve = curve.reshape(n_rows * n, n_rows * n) + np.diag(shrinks.ravel())
-    if not has_intercept:
-        fixed = np.arange(n - 1, n_rows * n, n)
-        curve[fixed], curve[:, fixed], slope[:, -1] = 0.0, 0.0, 0.0
-    # What no data tell, such as a shift of all intercepts, stays as it is.
-    step = np.linalg.lstsq(curve, slope.ravel(), rcond=1e-12)[0]
-    return step.reshape(n_rows, n)
 
 
 # The model
@@ -222,7 +135,7 @@ class InputChain(NumberChain):
     def _final(self, state: State, counts: HMMCounts) -> tuple[Any, ...]:
         """Classifiers after the last sweep: fitted once more where that is better."""
         before = None if state.weights is None else state.weights.transitions
-        if before is not None and not is_newton_fitted(self.estimator):
+        if before is not None and not is_plain_logistic(self.estimator):
             return before
         return self._fitted(counts, before)[0]
 
