@@ -28,7 +28,6 @@ WAITING = [
     "morphology",
     "noise",
     "perplexity",
-    "pocket_english",
     "samplers",
     "series",
     "states",
