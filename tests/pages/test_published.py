@@ -21,7 +21,6 @@ WAITING = [
     "durations",
     "figure5",
     "independent",
-    "knowledge",
     "latent",
     "marginals",
     "mean_field",
