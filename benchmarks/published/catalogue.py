@@ -60,7 +60,7 @@ EXPERIMENTS = {
     ),
     "latent": Experiment(f"{_PCFG}, table 1 and figure 7", 60, ("treebank",)),
     "marginals": Experiment("distance to the exact posterior, on small problems", 10),
-    "mean_field": Experiment(f"{_COLLAPSED}, the updates of figures 2 and 4, exactly", 5),
+    "mean_field": Experiment(f"{_COLLAPSED}, the updates of figures 2 and 4, exactly", 2),
     "mixtures": Experiment(
         "mixtures in each state, held out",
         4,

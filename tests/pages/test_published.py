@@ -23,7 +23,6 @@ WAITING = [
     "independent",
     "latent",
     "marginals",
-    "mean_field",
     "morphology",
     "noise",
     "perplexity",
