@@ -22,7 +22,6 @@ WAITING = [
     "figure5",
     "independent",
     "latent",
-    "marginals",
     "morphology",
     "noise",
     "perplexity",
