@@ -27,7 +27,7 @@ EXPERIMENTS = {
     "alignment": Experiment(
         "words of translated sentences, beside sil-thot and eflomal", 30, ("xl-wa",), ("da",)
     ),
-    "beal_alice": Experiment("Beal (2003), figure 3.4", 12, ("alice",), ("strength",)),
+    "beal_alice": Experiment("Beal (2003), figure 3.4", 20, ("alice",), ("strength",)),
     "beal_sequences": Experiment("Beal (2003), section 3.5.1 and its Hinton diagrams", 3),
     "clusters": Experiment(
         "clusters of sequences, held out", 5, ("japanese_vowels", "xl-wa"), ("speakers",)
