@@ -66,7 +66,7 @@ EXPERIMENTS = {
         4,
         ("statsmodels", "alice", "dependency_treebank", "japanese_vowels"),
     ),
-    "morphology": Experiment(f"{_PCFG}, section 4.1", 9, ("zulu_verbs",)),
+    "morphology": Experiment(f"{_PCFG}, section 4.1", 19, ("zulu_verbs",)),
     "noise": Experiment(
         "wrong tags in a dictionary",
         60,
@@ -90,7 +90,7 @@ EXPERIMENTS = {
     ),
     "subjects": Experiment("subjects that share and differ", 10, ("japanese_vowels", "xl-wa")),
     "table1": Experiment(f"{_COLLAPSED}, table 1", 35, ("brown", *_WSJ)),
-    "table2": Experiment(f"{_COLLAPSED}, table 2", 18, _WSJ),
+    "table2": Experiment(f"{_COLLAPSED}, table 2", 22, _WSJ),
     "unknown_words": Experiment(
         "words that a dictionary lacks", 60, ("brown", "mac_morpho", *_WSJ, *_UD)
     ),
