@@ -51,7 +51,7 @@ EXPERIMENTS = {
     "durations": Experiment(
         "semi-Markov chains, held out", 20, ("japanese_vowels", "alice", "elephant"), ("vowels",)
     ),
-    "figure5": Experiment(f"{_COLLAPSED}, figure 5", 10, _WSJ),
+    "figure5": Experiment(f"{_COLLAPSED}, figure 5", 4, _WSJ),
     "independent": Experiment(
         "grammars of hundreds of symbols, after Liu et al. (2023)", 30, ("treebank",)
     ),

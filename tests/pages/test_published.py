@@ -18,7 +18,6 @@ WAITING = [
     "distributed",
     "dmv",
     "durations",
-    "figure5",
     "independent",
     "latent",
     "noise",
