@@ -14,7 +14,6 @@ WAITING = [
     "convergence",
     "coverage",
     "criteria",
-    "digits",
     "distributed",
     "dmv",
     "durations",
