@@ -73,7 +73,7 @@ EXPERIMENTS = {
         ("brown", "mac_morpho", *_WSJ, *_UD),
         ("dictionaries", "strengths"),
     ),
-    "perplexity": Experiment(f"{_COLLAPSED}, figures 6 and 7", 10, _WSJ),
+    "perplexity": Experiment(f"{_COLLAPSED}, figures 6 and 7", 45, _WSJ),
     "pocket_english": Experiment("generated sentences beside the journal", 2, _WSJ),
     "samplers": Experiment("Gao and Johnson (2008), samplers compared", 6, _WSJ),
     "series": Experiment(

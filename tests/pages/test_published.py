@@ -20,7 +20,6 @@ WAITING = [
     "independent",
     "latent",
     "noise",
-    "perplexity",
     "series",
     "states",
     "streaming",
