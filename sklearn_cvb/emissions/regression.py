@@ -21,12 +21,21 @@ _PRECISION = 0.01
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearEmission(Emission):
-    """What regressions have in common: their prior."""
+    """What regressions have in common: one covariance or several, and their prior."""
 
+    covariance_type: str = "full"
     coefficient_precision_prior: float | None = None
     degrees_of_freedom_prior: float | None = None
     covariance_prior: Any = None
     reg_covar: float = 1e-6
+
+    def _is_tied(self) -> bool:
+        """Whether residuals have one covariance in all states."""
+        if self.covariance_type not in ("full", "tied"):
+            raise InvalidParameterError(
+                f"covariance_type must be 'full' or 'tied', got {self.covariance_type!r}"
+            )
+        return self.covariance_type == "tied"
 
     def _prior(self, units: StandardUnits, n_inputs: int, n_states: int) -> NormalPrior:
         """The prior of inputs and outputs together, in their standard units."""
@@ -70,6 +79,8 @@ class Regression(LinearEmission):
     outputs : list of int or str, or None, default=None
         The columns that depend on them; None for all others. Where all are named, frames may have
         others, which are not read.
+    covariance_type : {"full", "tied"}, default="full"
+        A covariance matrix of residuals for each state, or one for all.
     coefficient_precision_prior : float or None, default=None
         As if each intercept and slope had been seen to be 0 this many times in each state, in units
         of the columns' means and standard deviations; None for 0.01.
@@ -137,7 +148,7 @@ class Regression(LinearEmission):
         # Loaded when asked for: it has kernels of its own.
         from sklearn_cvb.emissions.linear import RegressionFamily
 
-        return RegressionFamily(prior, units, columns, n_inputs, n_states)
+        return RegressionFamily(prior, units, columns, n_inputs, n_states, self._is_tied())
 
     def columns(self, n_columns: int) -> tuple[np.ndarray, int]:
         """The columns of inputs, then those of outputs; how many are inputs."""
@@ -176,6 +187,8 @@ class AutoRegressive(LinearEmission):
     ----------
     order : int, default=1
         How many steps back.
+    covariance_type : {"full", "tied"}, default="full"
+        A covariance matrix of residuals for each state, or one for all.
     coefficient_precision_prior : float or None, default=None
         As if each intercept and slope had been seen to be 0 this many times in each state, in units
         of the columns' means and standard deviations; None for 0.01.
@@ -228,7 +241,7 @@ class AutoRegressive(LinearEmission):
         prior = self._prior(every, self.order * len(moments.means), n_states)
         from sklearn_cvb.emissions.linear import AutoRegressiveFamily
 
-        return AutoRegressiveFamily(prior, units, int(self.order), n_states)
+        return AutoRegressiveFamily(prior, units, int(self.order), n_states, self._is_tied())
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """Around the intercepts."""

@@ -178,6 +178,8 @@ FAMILIES = {
     "zero-inflated": (Columns([(ZeroInflated(Poisson()), [0]), (Poisson(), [1])]), 3 * (2 + 1)),
     "regression": (Regression([0]), 3 * (2 + 1)),
     "autoregressive": (AutoRegressive(1), 3 * (2 * 3 + 3)),
+    "tied regression": (Regression([0], covariance_type="tied"), 3 * 2 + 1),
+    "tied autoregressive": (AutoRegressive(1, covariance_type="tied"), 3 * (2 * 3) + 3),
 }
 
 

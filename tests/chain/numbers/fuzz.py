@@ -230,10 +230,12 @@ def _emission(kind, n_columns, rng):
     if kind == "categorical":
         return Categorical(n_categories=3, concentration_prior=0.5 if is_given else None)
     if kind == "regression":
-        return Regression([0], coefficient_precision_prior=0.5 if is_given else None)
+        given = {"coefficient_precision_prior": 0.5 if is_given else None}
+        return Regression([0], covariance_type=str(rng.choice(["full", "tied"])), **given)
     if kind == "autoregression":
         order = int(rng.choice([1, 1, 2, _LONGEST_ORDER]))
-        return AutoRegressive(order, covariance_prior=None if not is_given else np.eye(n_columns))
+        given = {"covariance_prior": None if not is_given else np.eye(n_columns)}
+        return AutoRegressive(order, covariance_type=str(rng.choice(["full", "tied"])), **given)
     if kind == "mixed":
         parts = [(Gaussian("diag"), [0]), (Bernoulli(), [1]), (Poisson(), [2])]
         return Columns([*parts, (Gaussian(rng.choice(["spherical", "diag"])), [3])])
