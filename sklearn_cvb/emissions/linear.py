@@ -48,7 +48,7 @@ from sklearn_cvb.kernels.special import bit_buffer, log_of
 # A start tries this many random clusters, and sorts this many steps this many times.
 _TRIALS, _SWEEPS = 5, 10
 # EM learns no slope along what varies less than this, in standard units.
-_CONSTANT = 1e-10
+CONSTANT = 1e-10
 
 
 class LinearPoint(NamedTuple):
@@ -114,6 +114,14 @@ class RegressionStudentScores(NamedTuple):
         out[np.isnan(out)] = -np.inf
         if observations.observed is not None:
             out[~observations.observed[:, 0]] = 0.0
+
+
+def least_squares(squares: np.ndarray, across: np.ndarray) -> np.ndarray:
+    """Slopes (K, I, D) from variances of inputs and their covariances with outputs."""
+    values, vectors = np.linalg.eigh(squares)
+    inverses = np.where(values > CONSTANT, 1.0 / np.maximum(values, CONSTANT), 0.0)
+    slopes: np.ndarray = vectors @ (inverses[:, :, None] * (np.swapaxes(vectors, 1, 2) @ across))
+    return slopes
 
 
 def _pooled(own: np.ndarray, prior: Any, axis: int) -> np.ndarray:
@@ -228,11 +236,8 @@ class RegressionFamily(Family):
             covariances = clip_variances(posterior.scale / degrees, self.prior.floor)
             return LinearPoint(intercepts, posterior.coefficients, covariances)
         count, means, scatter = self.joint.scatter(statistics)
-        n_seen = np.maximum(count, MIN_STEPS)[:, None, None]
-        values, vectors = np.linalg.eigh(scatter[:, :i, :i] / n_seen)
-        inverses = np.where(values > _CONSTANT, 1.0 / np.maximum(values, _CONSTANT), 0.0)
-        across = np.swapaxes(vectors, 1, 2) @ (scatter[:, :i, i:] / n_seen)
-        slopes = vectors @ (inverses[:, :, None] * across)
+        shares = scatter / np.maximum(count, MIN_STEPS)[:, None, None]
+        slopes = least_squares(shares[:, :i, :i], shares[:, :i, i:])
         intercepts = self._at_zero(means[:, :i], means[:, i:], slopes)
         identities = np.tile(np.eye(n), (self.n_states, 1, 1))
         point = LinearPoint(intercepts, slopes, identities)

@@ -83,6 +83,8 @@ def draw(index):
         "random_state": int(rng.integers(100)),
         "init": rng.choice(["kmeans", "token"]),
     }
+    if model_kind is EMHMM and index % 2 and kind in ("regression", "autoregression"):
+        settings["emission"] = _with_shared_slopes(settings["emission"])
     if model_kind is CVBHMM:
         settings["update"] = _UPDATES[rng.integers(5)]
     if model_kind is not EMHMM:
@@ -240,6 +242,13 @@ def _emission(kind, n_columns, rng):
         parts = [(Gaussian("diag"), [0]), (Bernoulli(), [1]), (Poisson(), [2])]
         return Columns([*parts, (Gaussian(rng.choice(["spherical", "diag"])), [3])])
     return Gaussian(str(kind), mean_precision_prior=0.5 if is_given else None)
+
+
+def _with_shared_slopes(emission):
+    """Lags from the second on share slopes, or all inputs; a prior allows no such."""
+    if emission.coefficient_precision_prior is None and emission.covariance_prior is None:
+        emission.set_params(switching=[1] if getattr(emission, "order", 0) > 1 else [])
+    return emission
 
 
 def problems(index):
