@@ -99,7 +99,8 @@ def _point_masses(family: Any, point: Any) -> Any:
     if "means_" in found:
         found = dict(zip(("means", "variances"), family.moments(point), strict=True))
     if "coefficients_" in found:
-        found["variances"] = np.diagonal(found.pop("covariances_"), axis1=1, axis2=2)
+        variances = np.diagonal(found.pop("covariances_"), axis1=-2, axis2=-1)
+        found["variances"] = np.broadcast_to(variances, found["intercepts_"].shape)
     return _as_masses(found)
 
 

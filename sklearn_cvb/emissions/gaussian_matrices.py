@@ -71,7 +71,7 @@ class MatrixScores(NamedTuple):
             fill_partly_missing(self, observations, units, out)
 
 
-def _states_last(table: np.ndarray, n_axes: int) -> np.ndarray:
+def states_last(table: np.ndarray, n_axes: int) -> np.ndarray:
     """(units, K, D ...) as (units, D ..., K); `n_axes` says how many axes follow K."""
     if table.ndim == n_axes + 1:
         table = table[None]
@@ -303,8 +303,8 @@ class GaussianMatrices(GaussianFamily):
         """Scores from (..., K) constants, means, and factors L with precision L'L."""
         return MatrixScores(
             np.atleast_2d(constants - self.log_scales.sum()),
-            _states_last(mean, 1),
-            _states_last(factors, 2),
+            states_last(mean, 1),
+            states_last(factors, 2),
             None,
             self.log_scales,
         )
@@ -331,8 +331,8 @@ class GaussianMatrices(GaussianFamily):
         if self.is_shared:
             posterior = self.posterior(statistics)
             lower = cholesky(posterior.scale)
-            inverse = _states_last(np.linalg.inv(lower), 2)
-            return _states_last(posterior.mean, 1), inverse, log_determinants(lower)
+            inverse = states_last(np.linalg.inv(lower), 2)
+            return states_last(posterior.mean, 1), inverse, log_determinants(lower)
         shape = len(statistics), self.n_columns, self.n_columns, self.n_states
         mean, factors = np.empty((shape[0], *shape[2:])), np.empty(shape)
         log_det = np.empty((shape[0], self.n_states))

@@ -5,7 +5,8 @@ outputs.
 Given z = (1, inputs) outputs are N(B' z, inv(Lambda)). The precision matrix Lambda of a state has a
 Wishart distribution with nu degrees of freedom and scale matrix inv(Psi), B given Lambda a
 matrix-normal one: its rows have the precision matrix K = diag(kappa, c, c, ...), its columns the
-covariance inv(Lambda). Inputs and outputs are in standard units.
+covariance inv(Lambda). Where covariances are tied, Lambda is one for all states, and each has a B
+given it. Inputs and outputs are in standard units.
 
 Statistics are those of a full Gaussian over inputs and outputs w = (x, y), and so are posteriors.
 Where the normal-Wishart posterior of w, under the prior scale diag(c, ..., Psi), has the sums of
@@ -13,7 +14,8 @@ squares S = L L', whose blocks are S_xx, S_xy, S_yy,
 
 - B's slopes are expected to be inv(S_xx) S_xy, and Psi becomes S_yy - S_yx inv(S_xx) S_xy;
 - |inv(L) (w - m)|^2 is (x - m_x)' inv(S_xx) (x - m_x), the first rows, plus the residual's own
-  (y - B' z)' inv(Psi) (y - B' z): kernels of Gaussians score regressions.
+  (y - B' z)' inv(Psi) (y - B' z): kernels of Gaussians score regressions. A tied Psi, in which
+  what states add to the prior's is summed, takes the place of the last block of L L'.
 
 Rossi, Allenby and McCulloch (2005), "Bayesian statistics and marketing", section 2.8.
 """
@@ -36,6 +38,7 @@ from sklearn_cvb.emissions.gaussian_matrices import (
     draw_covariances,
     expected_log_determinant,
     log_determinants,
+    states_last,
     wishart_divergence,
     wishart_evidence,
 )
@@ -45,7 +48,7 @@ from sklearn_cvb.kernels.special import bit_buffer, log_of
 # A start tries this many random clusters, and sorts this many steps this many times.
 _TRIALS, _SWEEPS = 5, 10
 # EM learns no slope along what varies less than this, in standard units.
-_CONSTANT = 1e-10
+CONSTANT = 1e-10
 
 
 class LinearPoint(NamedTuple):
@@ -57,15 +60,15 @@ class LinearPoint(NamedTuple):
 
 
 class MatrixNormalWishart(NamedTuple):
-    """Matrix-normal-Wishart distributions, a state a row."""
+    """Matrix-normal-Wishart distributions, a state a row; units may come before states."""
 
     inputs: np.ndarray  # (K, I), m_x
     outputs: np.ndarray  # (K, D), m_y, expected where inputs are m_x
     precision: np.ndarray  # (K,), as if that had been seen so often
     factors: np.ndarray  # (K, I + D, I + D), inv(L)
     coefficients: np.ndarray  # (K, I, D), expected slopes
-    degrees: np.ndarray  # (K,)
-    scale: np.ndarray  # (K, D, D)
+    degrees: np.ndarray  # (K,), the same of all where covariances are tied
+    scale: np.ndarray  # (K, D, D), the same
 
 
 class RegressionScores(NamedTuple):
@@ -113,6 +116,19 @@ class RegressionStudentScores(NamedTuple):
             out[~observations.observed[:, 0]] = 0.0
 
 
+def least_squares(squares: np.ndarray, across: np.ndarray) -> np.ndarray:
+    """Slopes (K, I, D) from variances of inputs and their covariances with outputs."""
+    values, vectors = np.linalg.eigh(squares)
+    inverses = np.where(values > CONSTANT, 1.0 / np.maximum(values, CONSTANT), 0.0)
+    slopes: np.ndarray = vectors @ (inverses[:, :, None] * (np.swapaxes(vectors, 1, 2) @ across))
+    return slopes
+
+
+def _pooled(own: np.ndarray, prior: Any, axis: int) -> np.ndarray:
+    """What states have learned beyond the prior, summed over all of them."""
+    return np.broadcast_to(prior + (own - prior).sum(axis=axis, keepdims=True), own.shape)
+
+
 class RegressionFamily(Family):
     """Outputs given inputs, which `columns` lists: first inputs, then outputs."""
 
@@ -125,6 +141,7 @@ class RegressionFamily(Family):
         columns: np.ndarray,
         n_inputs: int,
         n_states: int,
+        is_tied: bool,
     ) -> None:
         self.joint: GaussianMatrices = GaussianMatrices(prior, units, n_states, False)
         self.columns = columns
@@ -141,7 +158,11 @@ class RegressionFamily(Family):
         self.covariate_columns: np.ndarray = columns[:n_inputs]
         self.output_columns: np.ndarray = columns[n_inputs:]
         self.n_statistics: int = self.joint.n_statistics
-        self.n_parameters: int = n_states * (n * (n_inputs + 1) + n * (n + 1) // 2)
+        self.is_tied = is_tied
+        # Of tables that have a precision a state, those that differ.
+        self.own: slice = slice(1 if is_tied else n_states)
+        of_precisions = self.own.stop * n * (n + 1) // 2
+        self.n_parameters: int = n_states * n * (n_inputs + 1) + of_precisions
 
     def read(self, table: np.ndarray) -> Observations:
         return self._read_joint(table[:, self.columns])
@@ -187,13 +208,17 @@ class RegressionFamily(Family):
 
     def posterior(self, statistics: np.ndarray) -> MatrixNormalWishart:
         found, i = self.joint.posterior(statistics), self.n_inputs
-        lower = cholesky(found.scale)
-        inverse = np.linalg.inv(lower)
+        lower, degrees = cholesky(found.scale), found.degrees
         own, across = lower[..., i:, i:], lower[..., i:, :i]
-        slopes = np.swapaxes(across @ inverse[..., :i, :i], -1, -2)
         scale = own @ np.swapaxes(own, -1, -2)
+        if self.is_tied:
+            degrees = _pooled(degrees, self.prior.degrees_of_freedom, -1)
+            scale = _pooled(scale, self.prior.scale, -3)
+            lower[..., i:, i:] = cholesky(scale[..., :1, :, :])
+        inverse = np.linalg.inv(lower)
+        slopes = np.swapaxes(across @ inverse[..., :i, :i], -1, -2)
         means = found.mean[..., :i], found.mean[..., i:]
-        return MatrixNormalWishart(*means, found.precision, inverse, slopes, found.degrees, scale)
+        return MatrixNormalWishart(*means, found.precision, inverse, slopes, degrees, scale)
 
     def _at_zero(self, inputs: np.ndarray, outputs: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """Intercepts of lines through these inputs and outputs."""
@@ -204,27 +229,41 @@ class RegressionFamily(Family):
         if self.prior.is_given:
             posterior = self.posterior(statistics)
             # The density of coefficients and precisions has its peak here.
-            degrees = np.maximum(posterior.degrees - n + i, MIN_STEPS)[:, None, None]
+            n_lines = self.n_states if self.is_tied else 1
+            degrees = posterior.degrees - n - 1.0 + n_lines * (i + 1.0)
+            degrees = np.maximum(degrees, MIN_STEPS)[:, None, None]
             intercepts = self._at_zero(posterior.inputs, posterior.outputs, posterior.coefficients)
             covariances = clip_variances(posterior.scale / degrees, self.prior.floor)
             return LinearPoint(intercepts, posterior.coefficients, covariances)
         count, means, scatter = self.joint.scatter(statistics)
-        n_seen = np.maximum(count, MIN_STEPS)[:, None, None]
-        values, vectors = np.linalg.eigh(scatter[:, :i, :i] / n_seen)
-        inverses = np.where(values > _CONSTANT, 1.0 / np.maximum(values, _CONSTANT), 0.0)
-        across = np.swapaxes(vectors, 1, 2) @ (scatter[:, :i, i:] / n_seen)
-        slopes = vectors @ (inverses[:, :, None] * across)
+        shares = scatter / np.maximum(count, MIN_STEPS)[:, None, None]
+        slopes = least_squares(shares[:, :i, :i], shares[:, :i, i:])
         intercepts = self._at_zero(means[:, :i], means[:, i:], slopes)
         identities = np.tile(np.eye(n), (self.n_states, 1, 1))
         point = LinearPoint(intercepts, slopes, identities)
-        residuals = self._residuals(statistics, point) / n_seen
-        point = point._replace(covariances=clip_variances(residuals, self.prior.floor))
+        point = point._replace(covariances=self._covariances(statistics, point))
         if before is None:
             before = LinearPoint(np.zeros_like(intercepts), np.zeros_like(slopes), identities)
+        return self._where_seen(count, point, before)
+
+    def _where_seen(
+        self, count: np.ndarray, point: LinearPoint, before: LinearPoint
+    ) -> LinearPoint:
+        """A point, but for states without steps, which keep what they had before."""
         seen = count > MIN_STEPS
-        for table, old in zip(point, before, strict=True):
-            table[~seen] = old[~seen]
+        # Whoever has steps tells of a covariance that all states share.
+        of_noise = seen | (self.is_tied and seen.any())
+        for table, old, own in zip(point, before, (seen, seen, of_noise), strict=True):
+            table[~own] = old[~own]
         return point
+
+    def _covariances(self, statistics: np.ndarray, point: LinearPoint) -> np.ndarray:
+        """The most likely ones of residuals under a point, (K, D, D)."""
+        residuals, count = self._residuals(statistics, point), np.maximum(statistics[0], 0.0)
+        if self.is_tied:
+            residuals, count = _pooled(residuals, 0.0, 0), _pooled(count, 0.0, 0)
+        seen = np.maximum(count, MIN_STEPS)[:, None, None]
+        return clip_variances(residuals / seen, self.prior.floor)
 
     def _residuals(self, statistics: np.ndarray, point: LinearPoint) -> np.ndarray:
         """Sums of products of residuals under a point, (K, D, D)."""
@@ -244,7 +283,8 @@ class RegressionFamily(Family):
 
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> LinearPoint:
         posterior, i = self.posterior(statistics), self.n_inputs
-        covariances = draw_covariances(posterior.degrees, posterior.scale, rng)
+        own = posterior.degrees[self.own], posterior.scale[self.own]
+        covariances = np.broadcast_to(draw_covariances(*own, rng), posterior.scale.shape)
         across = np.swapaxes(cholesky(covariances), 1, 2)
         noise = rng.standard_normal((self.n_states, i + 1, self.n_outputs))
         along = np.swapaxes(posterior.factors[:, :i, :i], 1, 2)
@@ -286,10 +326,15 @@ class RegressionFamily(Family):
 
     def predictive(self, statistics: np.ndarray) -> RegressionStudentScores:
         statistics = np.ascontiguousarray(emission.by_unit(statistics))
-        means, factors, _ = self.joint.factors(statistics)
         n, count = self.n_outputs, np.maximum(statistics[:, 0], 0.0)
-        own = np.arange(self.n_inputs, self.n_inputs + n)
         degrees = self.prior.degrees_of_freedom + count - n + 1.0
+        if self.is_tied:
+            found = self.posterior(statistics)
+            means = states_last(np.concatenate([found.inputs, found.outputs], axis=-1), 1)
+            factors, degrees = states_last(found.factors, 2), found.degrees - n + 1.0
+        else:
+            means, factors, _ = self.joint.factors(statistics)
+        own = np.arange(self.n_inputs, self.n_inputs + n)
         constants = (
             gammaln(0.5 * (degrees + n))
             - gammaln(0.5 * degrees)
@@ -323,14 +368,15 @@ class RegressionFamily(Family):
         of_coefficients = n * self._log_precision(posterior)
         of_coefficients += 0.5 * (n * (trace - i - 1) + distance)
         of_precisions = wishart_divergence(posterior.degrees, posterior.scale, self.prior)
-        return float(of_coefficients.sum() + of_precisions.sum())
+        return float(of_coefficients.sum() + of_precisions[self.own].sum())
 
     def log_evidence(self, statistics: np.ndarray) -> float:
         posterior, n = self.posterior(statistics), self.n_outputs
         count = np.maximum(statistics[0], 0.0)
         of_steps = -count * (0.5 * n * math.log(math.pi) + self.log_scale)
+        of_coefficients = of_steps - n * self._log_precision(posterior)
         of_precisions = wishart_evidence(posterior.degrees, posterior.scale, self.prior)
-        return float((of_steps - n * self._log_precision(posterior) + of_precisions).sum())
+        return float(of_coefficients.sum() + of_precisions[self.own].sum())
 
     def log_prior(self, point: LinearPoint) -> float:
         prior, n = self.prior, self.n_outputs
@@ -339,10 +385,12 @@ class RegressionFamily(Family):
         lower = cholesky(point.covariances)
         inverses, log_det = np.linalg.inv(lower), -log_determinants(lower)
         every = np.concatenate([point.intercepts[:, None], point.coefficients], axis=1)
-        squares = prior.mean_precision * np.swapaxes(every, 1, 2) @ every + prior.scale
-        distance = np.einsum("kji,kjl,kil->k", inverses, inverses, squares)
-        degrees = prior.degrees_of_freedom - n + self.n_inputs
-        return float(0.5 * (degrees * log_det - distance).sum())
+        precisions = np.swapaxes(inverses, 1, 2) @ inverses
+        squares = prior.mean_precision * np.swapaxes(every, 1, 2) @ every
+        of_lines = (self.n_inputs + 1.0) * log_det - (precisions * squares).sum((1, 2))
+        of_precisions = (prior.degrees_of_freedom - n - 1.0) * log_det
+        of_precisions = of_precisions - (precisions * prior.scale).sum((1, 2))
+        return float(0.5 * (of_lines.sum() + of_precisions[self.own].sum()))
 
     def log_likelihood(self, statistics: np.ndarray, point: LinearPoint) -> float:
         lower, count = cholesky(point.covariances), np.maximum(statistics[0], 0.0)
@@ -361,18 +409,20 @@ class RegressionFamily(Family):
         slopes = slopes * self.of_inputs.scale[:, None] / of.scale
         covariances = np.tile(np.eye(n), (k, 1, 1))
         if "covariances" in parameters:
-            covariances = covariances_from_user(parameters, (k, n, n))
-            covariances = covariances / np.outer(of.scale, of.scale)
+            shape = (n, n) if self.is_tied else (k, n, n)
+            tables = covariances_from_user(parameters, shape) / np.outer(of.scale, of.scale)
+            covariances = np.broadcast_to(tables, (k, n, n)).copy()
         return LinearPoint(of.to_standard(at_centre), slopes, covariances)
 
     def attributes(self, point: LinearPoint) -> dict[str, Any]:
         of = self.of_outputs
         slopes = point.coefficients * of.scale / self.of_inputs.scale[:, None]
         from_centre = np.einsum("i,kid->kd", self.of_inputs.centre, slopes)
+        covariances = point.covariances * np.outer(of.scale, of.scale)
         return {
             "intercepts_": of.to_data(point.intercepts) - from_centre,
             "coefficients_": slopes,
-            "covariances_": point.covariances * np.outer(of.scale, of.scale),
+            "covariances_": covariances[0] if self.is_tied else covariances,
         }
 
     def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
@@ -461,10 +511,12 @@ class AutoRegressiveFamily(RegressionFamily):
     # Noise hides which line a single step is near.
     starting_scores: Any = None
 
-    def __init__(self, prior: NormalPrior, units: StandardUnits, order: int, n_states: int) -> None:
+    def __init__(
+        self, prior: NormalPrior, units: StandardUnits, order: int, n_states: int, is_tied: bool
+    ) -> None:
         n = len(units.scale)
         every = StandardUnits(*(np.tile(table, order + 1) for table in units))
-        super().__init__(prior, every, np.arange(n * (order + 1)), n * order, n_states)
+        super().__init__(prior, every, np.arange(n * (order + 1)), n * order, n_states, is_tied)
         self.order: int = order
         self.n_columns: int = n
         self.covariate_columns, self.output_columns = np.empty(0, np.intp), np.arange(n)

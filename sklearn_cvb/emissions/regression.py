@@ -21,12 +21,38 @@ _PRECISION = 0.01
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearEmission(Emission):
-    """What regressions have in common: their prior."""
+    """What regressions have in common: what differs between states, and their prior."""
 
+    covariance_type: str = "full"
+    switching: Sequence[int | str] | None = None
     coefficient_precision_prior: float | None = None
     degrees_of_freedom_prior: float | None = None
     covariance_prior: Any = None
     reg_covar: float = 1e-6
+
+    def _is_tied(self) -> bool:
+        """Whether residuals have one covariance in all states."""
+        if self.covariance_type not in ("full", "tied"):
+            raise InvalidParameterError(
+                f"covariance_type must be 'full' or 'tied', got {self.covariance_type!r}"
+            )
+        return self.covariance_type == "tied"
+
+    def _switches(self, known: Sequence[int], prior: NormalPrior) -> np.ndarray:
+        """Which of the inputs, or lags, have a slope of each state."""
+        chosen = np.asarray(known if self.switching is None else self.switching)
+        found = np.isin(known, chosen)
+        if (len(chosen) and chosen.dtype.kind not in "iu") or found.sum() != chosen.size:
+            raise InvalidParameterError(
+                "switching lists the inputs, or lags, whose slopes differ between states, each "
+                f"once, some of {list(known)}, got {self.switching!r}"
+            )
+        if prior.is_given and not found.all():
+            raise InvalidParameterError(
+                "slopes that do not switch are learned by maximum likelihood: give no prior, or "
+                "let all slopes switch"
+            )
+        return found
 
     def _prior(self, units: StandardUnits, n_inputs: int, n_states: int) -> NormalPrior:
         """The prior of inputs and outputs together, in their standard units."""
@@ -70,6 +96,13 @@ class Regression(LinearEmission):
     outputs : list of int or str, or None, default=None
         The columns that depend on them; None for all others. Where all are named, frames may have
         others, which are not read.
+    covariance_type : {"full", "tied"}, default="full"
+        A covariance matrix of residuals for each state, or one for all.
+    switching : list of int or str, or None, default=None
+        The inputs whose slopes differ between states; the slopes of all others are one for all
+        states. None for all inputs, [] for none. Intercepts always differ. Where not all slopes
+        do, EM alone learns them, by maximum likelihood: slopes that states share have no conjugate
+        prior.
     coefficient_precision_prior : float or None, default=None
         As if each intercept and slope had been seen to be 0 this many times in each state, in units
         of the columns' means and standard deviations; None for 0.01.
@@ -117,7 +150,8 @@ class Regression(LinearEmission):
 
     def numbered(self, names: list[Any] | None) -> "Regression":
         found = {}
-        for setting, own in (("inputs", self.inputs), ("outputs", self.outputs)):
+        for setting in ("inputs", "outputs", "switching"):
+            own = getattr(self, setting)
             columns = None if own is None else np.atleast_1d(np.asarray(own, object)).tolist()
             found[setting] = columns and emission.column_numbers(setting, columns, names)
         return Regression(**{**self.get_params(deep=False), **found})
@@ -134,10 +168,15 @@ class Regression(LinearEmission):
         refuse_too_wide(moments, units)
         units = StandardUnits(units.centre[columns], units.scale[columns])
         prior = self._prior(units, n_inputs, n_states)
+        switches = self._switches(columns[:n_inputs].tolist(), prior)
+        given = prior, units, columns, n_inputs, n_states, self._is_tied()
         # Loaded when asked for: it has kernels of its own.
         from sklearn_cvb.emissions.linear import RegressionFamily
+        from sklearn_cvb.emissions.shared_slopes import SharedSlopesFamily
 
-        return RegressionFamily(prior, units, columns, n_inputs, n_states)
+        if not switches.all():
+            return SharedSlopesFamily(switches, *given)
+        return RegressionFamily(*given)
 
     def columns(self, n_columns: int) -> tuple[np.ndarray, int]:
         """The columns of inputs, then those of outputs; how many are inputs."""
@@ -176,6 +215,13 @@ class AutoRegressive(LinearEmission):
     ----------
     order : int, default=1
         How many steps back.
+    covariance_type : {"full", "tied"}, default="full"
+        A covariance matrix of residuals for each state, or one for all.
+    switching : list of int or None, default=None
+        The lags, from 1 to `order`, whose slopes differ between states; those of all others are one
+        for all states. None for all lags, [] for none. Intercepts always differ. Where not all
+        slopes do, EM alone learns them, by maximum likelihood: slopes that states share have no
+        conjugate prior.
     coefficient_precision_prior : float or None, default=None
         As if each intercept and slope had been seen to be 0 this many times in each state, in units
         of the columns' means and standard deviations; None for 0.01.
@@ -226,9 +272,15 @@ class AutoRegressive(LinearEmission):
         refuse_too_wide(moments, units)
         every = StandardUnits(*(np.tile(own, self.order + 1) for own in units))
         prior = self._prior(every, self.order * len(moments.means), n_states)
+        switches = self._switches(range(1, self.order + 1), prior)
+        switches = np.repeat(switches, len(moments.means))
+        given = prior, units, int(self.order), n_states, self._is_tied()
         from sklearn_cvb.emissions.linear import AutoRegressiveFamily
+        from sklearn_cvb.emissions.shared_slopes import SharedSlopesAutoRegressiveFamily
 
-        return AutoRegressiveFamily(prior, units, int(self.order), n_states)
+        if not switches.all():
+            return SharedSlopesAutoRegressiveFamily(switches, *given)
+        return AutoRegressiveFamily(*given)
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """Around the intercepts."""

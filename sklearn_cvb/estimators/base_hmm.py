@@ -120,7 +120,8 @@ class EmissionFields(Parameters):
     intercepts_ : ndarray of shape (n_components, n_outputs)
         Of `Regression` and `AutoRegressive` emissions, as the next.
     coefficients_ : ndarray of shape (n_components, n_inputs, n_outputs)
-        `covariances_` (n_components, n_outputs, n_outputs) then are those of residuals.
+        `covariances_` then are those of residuals: (n_components, n_outputs, n_outputs), or
+        (n_outputs, n_outputs) where they are tied.
     category_probabilities_ : list of ndarray of shape (n_components, n_categories)
         Of `Categorical` emissions, for each column.
     parts_ : list of dict

@@ -23,7 +23,7 @@ from sklearn_cvb import (
     Transitions,
     Windows,
 )
-from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson, Regression
 from sklearn_cvb.learning.algorithms import CVB, VB
 from sklearn_cvb.learning.dirichlet import SymmetricRows, damped_fixed_point
 
@@ -251,6 +251,7 @@ NUMBERS = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0.0], [4.0
 EMISSIONS = {
     "full": (Gaussian("full"), NUMBERS),
     "tied": (Gaussian("tied"), NUMBERS),
+    "tied regression": (Regression([0], covariance_type="tied"), NUMBERS),
     "diag": (Gaussian("diag"), NUMBERS),
     "spherical": (Gaussian("spherical"), NUMBERS),
     "poisson": (Poisson(), np.abs(NUMBERS * 3).round()),

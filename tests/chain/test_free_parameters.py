@@ -178,6 +178,10 @@ FAMILIES = {
     "zero-inflated": (Columns([(ZeroInflated(Poisson()), [0]), (Poisson(), [1])]), 3 * (2 + 1)),
     "regression": (Regression([0]), 3 * (2 + 1)),
     "autoregressive": (AutoRegressive(1), 3 * (2 * 3 + 3)),
+    "tied regression": (Regression([0], covariance_type="tied"), 3 * 2 + 1),
+    "a shared slope": (Regression([0], switching=[]), 3 * 2 + 1),
+    "a shared lag": (AutoRegressive(2, switching=[1]), 3 * (2 * 3 + 3) + 4),
+    "tied autoregressive": (AutoRegressive(1, covariance_type="tied"), 3 * (2 * 3) + 3),
 }
 
 

@@ -28,6 +28,7 @@ from sklearn_cvb.emissions import (
     Gaussian,
     Mixture,
     Poisson,
+    Regression,
     VonMises,
     ZeroInflated,
 )
@@ -44,6 +45,7 @@ NUMBERS = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0], [4.0
 EMISSIONS = {
     "full": (Gaussian("full"), NUMBERS),
     "tied": (Gaussian("tied"), NUMBERS),
+    "tied regression": (Regression([0], covariance_type="tied"), NUMBERS),
     "diag": (Gaussian("diag"), NUMBERS),
     "spherical": (Gaussian("spherical"), NUMBERS),
     "poisson": (Poisson(), np.abs(NUMBERS * 3).round()),

@@ -48,6 +48,7 @@ NUMBERS = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0.0], [4.0
 EMISSIONS = {
     "full": (Gaussian("full"), NUMBERS),
     "tied": (Gaussian("tied"), NUMBERS),
+    "tied lags": (AutoRegressive(covariance_type="tied"), NUMBERS),
     "diag": (Gaussian("diag"), NUMBERS),
     "spherical": (Gaussian("spherical"), NUMBERS),
     "poisson": (Poisson(), np.abs(NUMBERS * 3).round()),

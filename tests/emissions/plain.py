@@ -198,25 +198,36 @@ def in_standard_units(table):
     return inputs, own[:, [1, 3]], np.nanstd(table, axis=0)[[1, 3]]
 
 
-def regression_predictive(x, k, table, posterior):
-    """Matrix-normal-Wishart, as Rossi, Allenby and McCulloch (2005) have it."""
-    if np.isnan(x).any():
-        return 0.0
-    inputs, outputs, widths = in_standard_units(table)
+def line_of(k, table, posterior):
+    """Weight, precision and mean of a state's coefficients, and what it adds to the scale."""
+    inputs, outputs, _ = in_standard_units(table)
     whole = ~np.isnan(table).any(axis=1)
     z, y, weights = inputs[whole], outputs[whole], posterior[whole, k]
-    centre, spread = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
-    own = (x - centre) / spread
-    here = np.concatenate([[1.0], own[[0, 2]]])
     precision = STRENGTH * np.eye(3) + (z * weights[:, None]).T @ z
     b = np.linalg.solve(precision, (z * weights[:, None]).T @ y)
     off = y - z @ b
-    psi = NOISE / np.outer(widths, widths) + (off * weights[:, None]).T @ off
-    psi = psi + STRENGTH * b.T @ b
-    df = DEGREES + weights.sum() - 1
+    return weights.sum(), precision, b, (off * weights[:, None]).T @ off + STRENGTH * b.T @ b
+
+
+def regression_predictive(x, k, table, posterior, states=None):
+    """Matrix-normal-Wishart, as Rossi, Allenby and McCulloch (2005) have it."""
+    if np.isnan(x).any():
+        return 0.0
+    parts = {j: line_of(j, table, posterior) for j in range(posterior.shape[1])}
+    _, precision, b, _ = parts[k]
+    centre, spread = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
+    own, widths = (x - centre) / spread, spread[[1, 3]]
+    here = np.concatenate([[1.0], own[[0, 2]]])
+    told = [parts[j] for j in ([k] if states is None else states)]
+    psi = NOISE / np.outer(widths, widths) + sum(part[3] for part in told)
+    df = DEGREES + sum(part[0] for part in told) - 1
     wider = 1 + here @ np.linalg.solve(precision, here)
     value = stats.multivariate_t.logpdf(own[[1, 3]], here @ b, psi * wider / df, df=df)
     return value - np.log(widths).sum()
+
+
+def tied_regression_predictive(x, k, table, posterior):
+    return regression_predictive(x, k, table, posterior, range(posterior.shape[1]))
 
 
 def categorical_predictive(x, k, table, posterior):
@@ -305,7 +316,9 @@ def regression_density(x, k, shown):
     if np.isnan(x).any():
         return 0.0
     mean = shown["intercepts_"][k] + x[[0, 2]] @ shown["coefficients_"][k]
-    return stats.multivariate_normal.logpdf(x[[1, 3]], mean, shown["covariances_"][k])
+    covariances = shown["covariances_"]
+    own = covariances[k] if covariances.ndim == 3 else covariances
+    return stats.multivariate_normal.logpdf(x[[1, 3]], mean, own)
 
 
 def categorical_density(x, k, shown):
@@ -391,15 +404,17 @@ def regression_log_prior(table):
     x, y = spread[[0, 2]], spread[[1, 3]]
 
     def log_prior(shown):
-        total = 0.0
-        for k, covariance in enumerate(shown["covariances_"] / np.outer(y, y)):
+        scale = np.linalg.inv(NOISE / np.outer(y, y))
+        tables = (shown["covariances_"] / np.outer(y, y)).reshape(-1, 2, 2)
+        precisions = np.linalg.inv(tables)
+        # One of all states, or one of each.
+        total = sum(stats.wishart.logpdf(own, DEGREES, scale) for own in precisions)
+        for k, covariance in enumerate(np.broadcast_to(tables, (2, 2, 2))):
             slopes = shown["coefficients_"][k] * x[:, None] / y
             at_centre = shown["intercepts_"][k] + centre[[0, 2]] @ shown["coefficients_"][k]
             rows = np.vstack([(at_centre - centre[[1, 3]]) / y, slopes])
             pairs = stats.matrix_normal(rowcov=np.eye(3) / STRENGTH, colcov=covariance)
-            scale = np.linalg.inv(NOISE / np.outer(y, y))
             total += pairs.logpdf(rows)
-            total += stats.wishart.logpdf(np.linalg.inv(covariance), DEGREES, scale)
         return total
 
     return log_prior
@@ -524,6 +539,20 @@ def make_cases():
             regression_density,
             regression_log_prior(lines),
         ),
+        "tied regression": Case(
+            Regression(
+                inputs=[0, 2],
+                outputs=[1, 3],
+                covariance_type="tied",
+                coefficient_precision_prior=STRENGTH,
+                degrees_of_freedom_prior=DEGREES,
+                covariance_prior=NOISE,
+            ),
+            lines,
+            tied_regression_predictive,
+            regression_density,
+            regression_log_prior(lines),
+        ),
         "categorical": Case(
             Categorical(concentration_prior=0.45, n_categories=4),
             codes,
@@ -537,7 +566,7 @@ def make_cases():
         table = cases[name].table.copy()
         if name in ("full", "tied", "multinomial"):
             table[[2, 5]] = np.nan
-        elif name == "regression":
+        elif name in ("regression", "tied regression"):
             # One input, and one output.
             table[2, 0] = table[5, 3] = np.nan
         else:

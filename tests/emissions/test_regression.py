@@ -136,6 +136,50 @@ def test_inputs_that_depend_on_each_other_cost_nothing():
     assert other.score([doubled]) == pytest.approx(one.score([table]), abs=1e-6)
 
 
+def test_tied_residuals_have_the_mean_of_all_squares():
+    """Each state's line is that of its own steps; the covariance is of the residuals of all."""
+    _, table = lines(n_inputs=2)
+    table = np.column_stack([table * [3.0, 0.01, 50.0], table[:, 2] - table[:, 0] ** 2])
+    posterior = soft(200, 3)
+    family = Regression([0, 1], covariance_type="tied").bind(moments_of(table), 3)
+    statistics = family.statistics(family.read(table), posterior, np.array([0, 200]))[0]
+    shown = family.attributes(family.most_likely(statistics))
+    design, total = np.column_stack([np.ones(200), table[:, :2]]), np.zeros((2, 2))
+    for k, weights in enumerate(posterior.T):
+        roots = np.sqrt(weights)[:, None]
+        solution = np.linalg.lstsq(roots * design, roots * table[:, 2:], rcond=None)[0]
+        found = np.vstack([shown["intercepts_"][k], shown["coefficients_"][k]])
+        np.testing.assert_allclose(found, solution, rtol=1e-10)
+        off = roots * (table[:, 2:] - design @ solution)
+        total += off.T @ off / 200
+    np.testing.assert_allclose(shown["covariances_"], total, rtol=1e-10)
+
+
+def test_one_state_has_the_same_residuals_tied_or_not():
+    """By all algorithms, with the prior of both."""
+    _, table = lines(n_inputs=2)
+    for kind, emission in itertools.product(KINDS, (Regression([0, 1]), AutoRegressive(2))):
+        found = []
+        for covariance_type in ("full", "tied"):
+            own = clone(emission).set_params(covariance_type=covariance_type)
+            model = kind(1, emission=own, random_state=0, max_iter=5).fit([table])
+            found.append((model.history_, np.squeeze(model.covariances_)))
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def test_a_state_without_steps_keeps_its_line_and_shares_the_covariance():
+    _, table = lines()
+    family = Regression([0], covariance_type="tied").bind(moments_of(table), 2)
+    observations, whole = family.read(table), np.array([0, 200])
+    both, one = soft(200, 2), np.tile([1.0, 0.0], (200, 1))
+    before = family.most_likely(family.statistics(observations, both, whole)[0])
+    after = family.most_likely(family.statistics(observations, one, whole)[0], before)
+    assert after.coefficients[1] == before.coefficients[1] != after.coefficients[0]
+    assert after.intercepts[1] == before.intercepts[1] != after.intercepts[0]
+    assert after.covariances[0] == after.covariances[1] != before.covariances[1]
+
+
 # Errors that are planted are seen by the comparisons of test_families
 
 
@@ -187,8 +231,8 @@ PLANTED = [
 ]
 
 
-def predictive_error():
-    case = CASES["regression, missing"]
+def predictive_error(name="regression, missing"):
+    case = CASES[name]
     family, observations, posterior, statistics = bound(case)
     found = scores_of(family.predictive(statistics), observations, *posterior.shape)
     plain = [[case.predictive(x, k, case.table, posterior) for k in range(2)] for x in case.table]
@@ -203,6 +247,25 @@ def test_nothing_planted_is_nothing_seen():
 def test_planted_errors_are_seen(error, monkeypatch):
     error(monkeypatch)
     assert predictive_error() > 1e-3
+
+
+def states_add_the_prior_once_each(monkeypatch):
+    monkeypatch.setattr(
+        linear, "_pooled", lambda own, prior, axis: own.sum(axis, keepdims=True) + 0.0 * own
+    )
+
+
+def what_other_states_tell_is_forgotten(monkeypatch):
+    monkeypatch.setattr(linear, "_pooled", lambda own, prior, axis: own + 0.0)
+
+
+@pytest.mark.parametrize(
+    "error", [states_add_the_prior_once_each, what_other_states_tell_is_forgotten]
+)
+def test_planted_errors_of_tied_residuals_are_seen(error, monkeypatch):
+    assert predictive_error("tied regression, missing") < 1e-9
+    error(monkeypatch)
+    assert predictive_error("tied regression, missing") > 1e-3
 
 
 def last_values_are_of_another_series(monkeypatch):
@@ -399,10 +462,15 @@ def test_a_filter_remembers_what_it_needs(order):
 
 # What a model shows
 
+BOTH = [
+    *(Regression([0, 1]), AutoRegressive(2)),
+    *(Regression([0, 1], covariance_type="tied"), AutoRegressive(2, covariance_type="tied")),
+]
+
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
-@pytest.mark.parametrize("emission", [Regression([0, 1]), AutoRegressive(2)])
+@pytest.mark.parametrize("emission", BOTH)
 def test_intervals_hold_what_draws_hold(kind, emission):
     _, table = lines(n_inputs=2)
     model = fitted(kind, emission, [table * [1.0, 30.0, 5.0] + [0.0, 400.0, -3.0]])
@@ -411,7 +479,8 @@ def test_intervals_hold_what_draws_hold(kind, emission):
     drawn = [family.attributes(family.draw(model.counts_.emission.T, rng)) for _ in range(4000)]
     for name in ("intercepts", "coefficients", "variances"):
         if name == "variances":
-            each = [np.diagonal(one["covariances_"], axis1=1, axis2=2) for one in drawn]
+            each = [np.diagonal(one["covariances_"], axis1=-2, axis2=-1) for one in drawn]
+            each = [np.broadcast_to(one, drawn[0]["intercepts_"].shape) for one in each]
         else:
             each = [one[f"{name}_"] for one in drawn]
         lower, upper = found[name]
@@ -420,7 +489,7 @@ def test_intervals_hold_what_draws_hold(kind, emission):
         np.testing.assert_allclose((np.array(each) > upper).mean(axis=0), 0.05, atol=0.02)
 
 
-@pytest.mark.parametrize("emission", [Regression([0, 1]), AutoRegressive(2)])
+@pytest.mark.parametrize("emission", BOTH)
 def test_parameters_make_a_model(emission):
     _, table = lines(n_inputs=2)
     model = fitted(EMHMM, emission, [table])
@@ -477,6 +546,8 @@ def test_columns_by_name_and_in_parts():
         (Regression([0], covariance_prior=[[-1.0]]), "positive definite"),
         (Regression([0], degrees_of_freedom_prior=-1.0), "degrees_of_freedom_prior"),
         (Regression([0], coefficient_precision_prior=0.0), "coefficient_precision_prior"),
+        (Regression([0], covariance_type="diag"), "must be 'full' or 'tied', got 'diag'"),
+        (AutoRegressive(covariance_type="Tied"), "must be 'full' or 'tied', got 'Tied'"),
         (AutoRegressive(0), "order must be a whole number"),
         (AutoRegressive(1.5), "order must be a whole number"),
         (AutoRegressive(degrees_of_freedom_prior=1.0), "must be above 1 for 2 outputs"),

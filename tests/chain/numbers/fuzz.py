@@ -83,6 +83,8 @@ def draw(index):
         "random_state": int(rng.integers(100)),
         "init": rng.choice(["kmeans", "token"]),
     }
+    if model_kind is EMHMM and index % 2 and kind in ("regression", "autoregression"):
+        settings["emission"] = _with_shared_slopes(settings["emission"])
     if model_kind is CVBHMM:
         settings["update"] = _UPDATES[rng.integers(5)]
     if model_kind is not EMHMM:
@@ -230,14 +232,23 @@ def _emission(kind, n_columns, rng):
     if kind == "categorical":
         return Categorical(n_categories=3, concentration_prior=0.5 if is_given else None)
     if kind == "regression":
-        return Regression([0], coefficient_precision_prior=0.5 if is_given else None)
+        given = {"coefficient_precision_prior": 0.5 if is_given else None}
+        return Regression([0], covariance_type=str(rng.choice(["full", "tied"])), **given)
     if kind == "autoregression":
         order = int(rng.choice([1, 1, 2, _LONGEST_ORDER]))
-        return AutoRegressive(order, covariance_prior=None if not is_given else np.eye(n_columns))
+        given = {"covariance_prior": None if not is_given else np.eye(n_columns)}
+        return AutoRegressive(order, covariance_type=str(rng.choice(["full", "tied"])), **given)
     if kind == "mixed":
         parts = [(Gaussian("diag"), [0]), (Bernoulli(), [1]), (Poisson(), [2])]
         return Columns([*parts, (Gaussian(rng.choice(["spherical", "diag"])), [3])])
     return Gaussian(str(kind), mean_precision_prior=0.5 if is_given else None)
+
+
+def _with_shared_slopes(emission):
+    """Lags from the second on share slopes, or all inputs; a prior allows no such."""
+    if emission.coefficient_precision_prior is None and emission.covariance_prior is None:
+        emission.set_params(switching=[1] if getattr(emission, "order", 0) > 1 else [])
+    return emission
 
 
 def problems(index):

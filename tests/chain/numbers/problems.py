@@ -38,6 +38,7 @@ EMISSIONS = {
     "regression": Regression(inputs=[1], outputs=[0, 2]),
     "autoregression": AutoRegressive(),
     "columns": Columns([(Gaussian("diag"), [1]), (Bernoulli(), [0]), (Poisson(), [2])]),
+    "tied regression": Regression(inputs=[1], outputs=[0, 2], covariance_type="tied"),
 }
 TOPOLOGIES = {
     "full": "full",
@@ -88,7 +89,7 @@ def numbers(kind, lengths, missing="", seed=0, topology="full"):
             x = rng.normal(size=(length, 2))
             for t in range(1, length):
                 x[t] += x[t - 1] @ [[0.8, 0.1], [-0.3, 0.2]] * (1 - 2 * state[t])
-        elif kind == "regression":
+        elif kind in ("regression", "tied regression"):
             x = rng.normal(size=(length, 3))
             x[:, [0, 2]] += (x[:, 1] * (1 - 2 * state) + state)[:, None] * [2.0, -0.5]
         elif kind == "gamma":

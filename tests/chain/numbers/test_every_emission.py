@@ -38,6 +38,8 @@ CASES = {
     "bernoulli": ("bernoulli", ONES),
     "regression": (Regression([1]), REAL),
     "autoregression": (AutoRegressive(), REAL),
+    "tied regression": (Regression([1], covariance_type="tied"), REAL),
+    "tied autoregression": (AutoRegressive(covariance_type="tied"), REAL),
     "columns": (Columns([(Gaussian("diag"), [0]), (Categorical(), [1])]), COUNTS),
 }
 ALL = pytest.mark.parametrize("kind", KINDS)
@@ -100,7 +102,7 @@ def test_clone_pickle_and_seed(kind, name):
     proba = model.predict_proba(X)
     assert [table.shape for table in proba] == [(9, 2), (5, 2), (12, 2), (6, 2)]
     np.testing.assert_allclose(proba[0].sum(axis=1), 1.0)
-    inputs = np.ones((4, 2, 1)) if name == "regression" else None
+    inputs = np.ones((4, 2, 1)) if name in ("regression", "tied regression") else None
     if inputs is None:
         assert model.sample(2, 3, 0)[0].shape == (2, 3, 2)
     forecast = model.predict_next(X, 2, random_state=0, inputs=inputs)

@@ -211,7 +211,7 @@ def test_reading_is_exact(kind, name, topology, has_end, missing):
 def n_with_likelihood(name, x):
     """Observed steps, but for those that lack an input, or the step before."""
     has_all = ~np.isnan(x).any(axis=1)
-    if name == "regression":
+    if name in ("regression", "tied regression"):
         return has_all.sum()
     if name == "autoregression":
         return (has_all[1:] & has_all[:-1]).sum()
@@ -262,6 +262,7 @@ FORGETFUL = {
     **{kind: Gaussian(kind, mean_precision_prior=1.0) for kind in ("full", "tied")},
     **{kind: Gaussian(kind, mean_precision_prior=1.0) for kind in ("diag", "spherical")},
     "regression": Regression([1], coefficient_precision_prior=1.0),
+    "tied regression": Regression([1], covariance_type="tied", coefficient_precision_prior=1.0),
     "autoregression": AutoRegressive(coefficient_precision_prior=1.0),
 }
 
@@ -303,7 +304,7 @@ def gibbs_deviation(name, topology, has_end, missing, n_sweeps):
 @pytest.mark.parametrize(("name", "topology", "has_end", "missing"), GIBBS, ids=str)
 def test_gibbs_draws_from_the_posterior(name, topology, has_end, missing):
     """So many independent draws are 0.04 away on average; these depend on each other a little."""
-    n_sweeps = 2000 if name in ("full", "regression") else 1000
+    n_sweeps = 2000 if name in ("full", "regression", "tied regression") else 1000
     # In order states change places of several steps at once, which a chain does seldom.
     n_sweeps = 8000 if topology.startswith("left-right") else n_sweeps
     assert gibbs_deviation(name, topology, has_end, missing, n_sweeps) < 0.1
