@@ -122,6 +122,13 @@ class EmissionFields(Parameters):
     coefficients_ : ndarray of shape (n_components, n_inputs, n_outputs)
         `covariances_` then are those of residuals: (n_components, n_outputs, n_outputs), or
         (n_outputs, n_outputs) where they are tied.
+    estimators_ : list of n_components fitted estimators
+        Of `Estimator` emissions.
+    dispersions_ : ndarray of shape (n_components, n_outputs)
+        Of their regressors, but of counts: variances of outputs, of Gamma outputs as a share of the
+        squared mean.
+    transition_estimators_ : list of n_components fitted classifiers
+        Of `Transitions` with inputs: from each state the probabilities of the next one.
     category_probabilities_ : list of ndarray of shape (n_components, n_categories)
         Of `Categorical` emissions, for each column.
     parts_ : list of dict

@@ -22,6 +22,11 @@ def check_transitions(options: ChainOptions) -> None:
         check_stationary(transitions, kind.by_em, options.fixed)
     if transitions.varies_by:
         _check_varying(options)
+    if transitions.estimator is not None and transitions.inputs is None:
+        raise InvalidParameterError(
+            "Transitions(estimator=...) is for transitions that depend on inputs: name their "
+            "columns, Transitions(inputs=[...], estimator=...)"
+        )
     if transitions.durations is not None:
         _check_durations(options)
     is_pooled = transitions.prior == "pooled"

@@ -55,9 +55,9 @@ class Forecast(NamedTuple):
 
 def check_forecast(learned: Learned, n_steps: int, n_draws: int, level: float) -> None:
     """Raise unless the numbers of steps and draws and the probability make sense."""
+    by = learned.layout.chain.varies_by
     refuse_varying(
-        learned.layout.chain.varies_by,
-        "predict_next: append steps without values, but with contexts, and use predict_proba",
+        by, f"predict_next: append steps without values, but with {by}, and use predict_proba"
     )
     families = family_and_parts(learned.extra.numeric.family)
     asked = "sample", "moments"

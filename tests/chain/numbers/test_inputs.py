@@ -317,6 +317,7 @@ REFUSED = {
     "durations": {"transitions": Transitions(inputs=[1], durations="poisson")},
     "sticky": {"transitions": Transitions(inputs=[1], sticky=1.0)},
     "holds coefficients back": {"transitions": Transitions(inputs=[1]), "alpha": 0.5},
+    "is for transitions that depend": {"transitions": Transitions(estimator=FREE)},
     "must name some": {"transitions": Transitions(inputs=[0, 1, 2])},
     "names the column 'u'": {"transitions": Transitions(inputs=["u"])},
 }
