@@ -300,6 +300,19 @@ class Transitions(Setting):
         semi-Markov chain. None: as long as states follow themselves. For what `contexts` are for,
         and not with them; of the topologies not with "independent" and "constant", and whether
         those allow a state to follow itself tells nothing.
+    inputs : list of int or str, or None, default=None
+        The columns of X, by number or, of frames, by name, that transitions depend on: from each
+        state a classifier says how probable the next one is. The step into position t takes the row
+        at t; that of the first step of a sequence is not used, and may be missing. States emit the
+        other columns, which emissions count without these: where states depend on an input, too,
+        give it twice. By EM alone, for what `contexts` are for, and not with them; `transmat_` is
+        the mean table, `transition_estimators_` has a classifier a state, and `transmat_of` gives
+        the tables of other inputs.
+    estimator : classifier or None, default=None
+        Of scikit-learn, with `predict_proba`, fitted to expected pairs by ``sample_weight``; None
+        for ``LogisticRegression()``, whose ``C=np.inf`` is maximum likelihood (Diebold, Lee and
+        Weinbach 1994). A plain `LogisticRegression` takes a Newton step in each sweep; of others
+        the best sweep is kept (see `emissions.Estimator`).
 
     Examples
     --------
@@ -324,6 +337,8 @@ class Transitions(Setting):
     prior: str | HDP = "dirichlet"
     contexts: int | str | None = None
     durations: str | Durations | None = None
+    inputs: Sequence[int | str] | None = None
+    estimator: Any = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "topology": [StrOptions({"full", "independent", "constant", "left-right"}), "array-like"],
@@ -334,8 +349,24 @@ class Transitions(Setting):
         "prior": [StrOptions({"dirichlet", "hdp", "pooled"}), HDP],
         "contexts": [Interval(Integral, 0, None, closed="left"), str, None],
         "durations": [StrOptions({"histogram", "poisson", "negative_binomial"}), Durations, None],
+        "inputs": ["array-like", None],
+        "estimator": [HasMethods(["fit", "predict_proba"]), None],
     }
     _plain: ClassVar[str] = "topology"
+
+    @property
+    def varies_by(self) -> str:
+        """The setting by which transitions differ from step to step; empty where they do not."""
+        return "contexts" if self.contexts is not None else "inputs" * (self.inputs is not None)
+
+    @property
+    def classifier(self) -> Any:
+        """What says how probable the next state is, given inputs."""
+        if self.estimator is not None:
+            return self.estimator
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression()
 
     @property
     def shared(self) -> HDP | None:

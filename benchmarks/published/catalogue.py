@@ -27,7 +27,7 @@ EXPERIMENTS = {
     "alignment": Experiment(
         "words of translated sentences, beside sil-thot and eflomal", 30, ("xl-wa",), ("da",)
     ),
-    "beal_alice": Experiment("Beal (2003), figure 3.4", 12, ("alice",), ("strength",)),
+    "beal_alice": Experiment("Beal (2003), figure 3.4", 20, ("alice",), ("strength",)),
     "beal_sequences": Experiment("Beal (2003), section 3.5.1 and its Hinton diagrams", 3),
     "clusters": Experiment(
         "clusters of sequences, held out", 5, ("japanese_vowels", "xl-wa"), ("speakers",)
@@ -40,7 +40,7 @@ EXPERIMENTS = {
         "how often intervals hold the truth", 60, quick=("labels_small", "numbers", "estimates")
     ),
     "criteria": Experiment("choosing alpha and beta without labels", 20, _WSJ),
-    "digits": Experiment("digits in dates and in account numbers", 10, quick=("dates",)),
+    "digits": Experiment("digits in dates and in account numbers", 15, quick=("dates",)),
     "distributed": Experiment("fits in shards, on workers of Dask", 60, ("brown", *_WSJ)),
     "dmv": Experiment(
         "heads from tags, after Klein and Manning (2004)",
@@ -51,7 +51,7 @@ EXPERIMENTS = {
     "durations": Experiment(
         "semi-Markov chains, held out", 20, ("japanese_vowels", "alice", "elephant"), ("vowels",)
     ),
-    "figure5": Experiment(f"{_COLLAPSED}, figure 5", 10, _WSJ),
+    "figure5": Experiment(f"{_COLLAPSED}, figure 5", 4, _WSJ),
     "independent": Experiment(
         "grammars of hundreds of symbols, after Liu et al. (2023)", 30, ("treebank",)
     ),
@@ -59,21 +59,21 @@ EXPERIMENTS = {
         "what knowing a little brings, in five tasks", 10, (_UD[0], "xl-wa", *_WSJ)
     ),
     "latent": Experiment(f"{_PCFG}, table 1 and figure 7", 60, ("treebank",)),
-    "marginals": Experiment("distance to the exact posterior, on small problems", 10),
-    "mean_field": Experiment(f"{_COLLAPSED}, the updates of figures 2 and 4, exactly", 5),
+    "marginals": Experiment("distance to the exact posterior, on small problems", 9),
+    "mean_field": Experiment(f"{_COLLAPSED}, the updates of figures 2 and 4, exactly", 2),
     "mixtures": Experiment(
         "mixtures in each state, held out",
         4,
         ("statsmodels", "alice", "dependency_treebank", "japanese_vowels"),
     ),
-    "morphology": Experiment(f"{_PCFG}, section 4.1", 9, ("zulu_verbs",)),
+    "morphology": Experiment(f"{_PCFG}, section 4.1", 19, ("zulu_verbs",)),
     "noise": Experiment(
         "wrong tags in a dictionary",
         60,
         ("brown", "mac_morpho", *_WSJ, *_UD),
         ("dictionaries", "strengths"),
     ),
-    "perplexity": Experiment(f"{_COLLAPSED}, figures 6 and 7", 10, _WSJ),
+    "perplexity": Experiment(f"{_COLLAPSED}, figures 6 and 7", 45, _WSJ),
     "pocket_english": Experiment("generated sentences beside the journal", 2, _WSJ),
     "samplers": Experiment("Gao and Johnson (2008), samplers compared", 6, _WSJ),
     "series": Experiment(
@@ -90,7 +90,7 @@ EXPERIMENTS = {
     ),
     "subjects": Experiment("subjects that share and differ", 10, ("japanese_vowels", "xl-wa")),
     "table1": Experiment(f"{_COLLAPSED}, table 1", 35, ("brown", *_WSJ)),
-    "table2": Experiment(f"{_COLLAPSED}, table 2", 18, _WSJ),
+    "table2": Experiment(f"{_COLLAPSED}, table 2", 22, _WSJ),
     "unknown_words": Experiment(
         "words that a dictionary lacks", 60, ("brown", "mac_morpho", *_WSJ, *_UD)
     ),

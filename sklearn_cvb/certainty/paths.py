@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_cvb.chain.numbers import e_step, visits
 from sklearn_cvb.chain.numbers.e_step import ContextStretches, lattice_of_steps, scores_from_logs
-from sklearn_cvb.chain.numbers.observed import WeightedVisits
+from sklearn_cvb.chain.numbers.weighted import WeightedVisits
 from sklearn_cvb.chain.predictions.prediction import WeightedSequences, warn_of_unexplained
 from sklearn_cvb.learning.threads import even_pieces
 from sklearn_cvb.reading.corpus import Corpus, as_list, is_hashable, place_text, short_repr

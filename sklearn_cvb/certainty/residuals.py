@@ -10,12 +10,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from sklearn_cvb.certainty.pointwise import states_given_other_steps
-from sklearn_cvb.chain.numbers.observed import (
-    NumberObservation,
-    WeightedNumbers,
-    WeightedVisits,
-    weighted_numbers,
-)
+from sklearn_cvb.chain.numbers.observed import NumberObservation
+from sklearn_cvb.chain.numbers.weighted import WeightedNumbers, WeightedVisits, weighted_numbers
 from sklearn_cvb.chain.parameters.rows import log_weights
 from sklearn_cvb.chain.predictions.prediction import mean_weights
 from sklearn_cvb.emissions.emission import Tails

@@ -17,6 +17,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_cvb.emissions import emission
 from sklearn_cvb.emissions.emission import MIN_STEPS, Emission, Family, Observations, Tails
+from sklearn_cvb.emissions.logistic import (
+    MOST_COEFFICIENTS,
+    is_plain_logistic,
+    n_coefficients,
+    newton_steps,
+)
 from sklearn_cvb.emissions.regression import Regression
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -25,6 +31,8 @@ from sklearn_cvb.reading.validation import InvalidParameterError
 _TINY = 1e-12
 # The smallest dispersion of normal outputs, as a share of their variance.
 _FLOOR = 1e-6
+# Newton steps of a logistic regression in an M-step, which end where they gain nothing.
+_NEWTON_STEPS = 10
 # Power of the variance of a Tweedie regressor: its law.
 _LAWS = {0: "normal", 1: "poisson", 2: "gamma"}
 _LAW_OF_LOSS = {"poisson": "poisson", "gamma": "gamma"}
@@ -50,11 +58,10 @@ def law_of(estimator: WeightedEstimator) -> str:
     """What outputs follow under an estimator: "classes", or the law around a regressor's means."""
     own = last_step(estimator)
     name = type(own).__name__
-    weight = _weight_name(estimator)
     if not has_fit_parameter(own, "sample_weight"):
         raise InvalidParameterError(
-            f"Estimator: {name} takes no {weight} in fit, by which states share the steps out; "
-            "take one that does"
+            f"Estimator: {name} takes no sample_weight in fit, by which states share the steps "
+            "out; take one that does"
         )
     if hasattr(own, "predict_proba"):
         return "classes"
@@ -75,11 +82,14 @@ def law_of(estimator: WeightedEstimator) -> str:
     return _LAWS[power]
 
 
-def _weight_name(estimator: WeightedEstimator) -> str:
-    """The keyword of `fit` for sample weights."""
+def fit_weighted(
+    estimator: WeightedEstimator, inputs: np.ndarray, outputs: np.ndarray, weights: np.ndarray
+) -> Any:
+    """An estimator, fitted to rows that count so often; of a pipeline the last step has weights."""
+    name = "sample_weight"
     if hasattr(estimator, "steps"):
-        return f"{estimator.steps[-1][0]}__sample_weight"
-    return "sample_weight"
+        name = f"{estimator.steps[-1][0]}__{name}"
+    return estimator.fit(inputs, outputs, **{name: np.ascontiguousarray(weights)})
 
 
 def penalty_of(estimator: WeightedEstimator) -> float | None:
@@ -316,10 +326,25 @@ class EstimatorFamily(Family):
             if old is not None and weights[:, k].sum() <= MIN_STEPS:
                 found.append(old)
                 continue
-            own = self._unfitted(old)
-            own.fit(inputs, outputs, **{_weight_name(own): np.ascontiguousarray(weights[:, k])})
-            found.append(own)
+            found.append(self._fitted(old, inputs, outputs, weights[:, k]))
         return EstimatorPoint(tuple(found), self._dispersions(found, inputs, outputs, weights))
+
+    def _fitted(
+        self, before: Any, inputs: np.ndarray, outputs: np.ndarray, weights: np.ndarray
+    ) -> Any:
+        """An estimator fitted to rows that count so often, from that of the last sweep on."""
+        settings = self.settings.estimator
+        if not is_plain_logistic(settings):
+            return fit_weighted(self._unfitted(before), inputs, outputs, weights)
+        classes, of_class = np.unique(outputs, return_inverse=True)
+        too_many = n_coefficients(self.n_inputs, len(classes)) > MOST_COEFFICIENTS
+        if len(classes) < 2 or too_many:
+            return fit_weighted(self._unfitted(before), inputs, outputs, weights)
+        table = np.zeros((len(classes), len(outputs)))
+        table[of_class, np.arange(len(outputs))] = weights
+        found, _ = newton_steps(settings, before, inputs, table, n_steps=_NEWTON_STEPS)
+        found.classes_ = classes
+        return found
 
     def _unfitted(self, before: Any) -> Any:
         """A clone; a linear model that is to start warm goes on from the sweep before."""

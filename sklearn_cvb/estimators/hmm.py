@@ -103,6 +103,29 @@ class EMHMM(
 
     _algorithm = expectation_maximisation
 
+    def transmat_of(self, X: Any) -> np.ndarray:
+        """Transitions into each step of a sequence with these inputs (``Transitions(inputs=...)``).
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n_steps, n_inputs)
+            Frames may have other columns, too.
+
+        Returns
+        -------
+        ndarray of shape (n_steps, n_components, n_components)
+            Rows sum to 1.
+
+        Raises
+        ------
+        ValueError
+            If transitions depend on no inputs, or X lacks some.
+        """
+        from sklearn_cvb.chain.numbers.input_transitions import tables_under
+
+        learned = learned_of(self)
+        return tables_under(learned.extra.numeric, learned.layout.n_states, X)
+
 
 class VBHMM(PosteriorFields, BoundedSweepFields, StartFields, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, and a bound to compare models by (variational Bayes).

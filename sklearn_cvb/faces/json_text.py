@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.parameters.free_parameters import n_free
-from sklearn_cvb.chain.paths.transitions import refuse_contexts
+from sklearn_cvb.chain.paths.transitions import refuse_varying
 from sklearn_cvb.estimators.door import posterior_means_of
 from sklearn_cvb.faces.known_parameters import TableShape
 from sklearn_cvb.reading.corpus import short_repr
@@ -20,7 +20,7 @@ _PLAIN = (str, bool, int, float, type(None))
 def text_of(hmm: Any) -> str:
     """The parameters of a fitted model, what they are parameters of, and all names."""
     transitions = Transitions.of(hmm.transitions)
-    refuse_contexts(transitions.contexts is not None, "to_json: pickle the model")
+    refuse_varying(transitions.varies_by, "to_json: pickle the model")
     lasting = transitions.durations
     if hasattr(hmm, "estimators_"):
         raise TypeError("to_json: estimators of scikit-learn are no text: pickle the model")

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, kept_to_topology, public_counts
 from sklearn_cvb.chain.parameters.user_tables import chain_tables
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.chain.paths.transitions import cells_under, refuse_contexts
+from sklearn_cvb.chain.paths.transitions import cells_under, refuse_varying
 from sklearn_cvb.chain.predictions.prediction import ChainExtras
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FitOutcome, Learned, Reading
@@ -53,7 +53,7 @@ def outcome_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[Fi
         words = vocabulary_of([] if known is None else list(known))
         types, cells = words.types, observation.read_words(words, None, None, False).cells
     transitions = options.transitions
-    refuse_contexts(transitions.contexts is not None, "from_parameters")
+    refuse_varying(transitions.varies_by, "from_parameters")
     cells = cells_under(cells, transitions)
     start, transition, emission = chain_tables(options.init, cells, types)
     n, n_states = cells.n_emitting, cells.n_states

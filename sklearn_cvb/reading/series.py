@@ -51,6 +51,7 @@ class FittedColumns(NamedTuple):
     names: list[Any] | None = None  # where frames were fitted
     categories: Categories = _NO_LABELS  # of columns of text
     context: int | None = None  # the number of the column that holds contexts, if any does
+    inputs: tuple[int, ...] = ()  # those of the columns that transitions depend on
 
     def places_in(self, names: list[Any], what: str) -> list[int] | slice:
         """Where frames with columns of these names, `what`, have those of the fit.
@@ -116,18 +117,24 @@ class Series(NamedTuple):
     # Of all steps, where a column of X that is not in the table tells them; and its number.
     contexts: np.ndarray | None = None
     context_column: int | None = None
+    # Distinct rows of inputs of transitions, where these are no columns of the table; their numbers
+    # in X. Contexts then say which row each step has.
+    inputs: np.ndarray | None = None
+    input_columns: tuple[int, ...] = ()
 
     @property
     def emitted_names(self) -> list[Any] | None:
         """Names of the columns of the table."""
         if self.names is None:
             return None
-        return [name for i, name in enumerate(self.names) if i != self.context_column]
+        apart = {self.context_column, *self.input_columns}
+        return [name for i, name in enumerate(self.names) if i not in apart]
 
     @property
     def columns(self) -> FittedColumns:
         """What a fit is to know of them."""
-        return FittedColumns(self.names, self.categories, self.context_column)
+        apart = self.context_column, self.input_columns
+        return FittedColumns(self.names, self.categories, *apart)
 
 
 def as_series(X: Any) -> Any:

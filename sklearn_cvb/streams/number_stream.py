@@ -15,7 +15,7 @@ from sklearn_cvb.chain.numbers.observed import (
 )
 from sklearn_cvb.chain.numbers.series import split_into_steps
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
-from sklearn_cvb.chain.paths.transitions import refuse_contexts
+from sklearn_cvb.chain.paths.transitions import refuse_varying
 from sklearn_cvb.emissions.emission import refuse_learning_from_steps
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import refuse_lengths
@@ -44,15 +44,14 @@ def read_number_batch(
 ) -> tuple[Reading, StreamCounts]:
     """A batch with the columns of the first, under its family, and the statistics so far."""
     asked, before, cells = observation.options, learned.extra.numeric, learned.layout
-    has_contexts = asked.transitions.contexts is not None
-    refuse_contexts(has_contexts, "partial_fit: fit all sequences at once")
+    refuse_varying(asked.transitions.varies_by, "partial_fit: fit all sequences at once")
     refuse_learning_from_steps(before.family, "partial_fit: fit all sequences at once")
     if settings_of(asked) != before.settings:
         raise InvalidParameterError(
             "emission or durations have changed since the first call or fit, and with them what "
             "the statistics mean: set them back, or begin again with fit"
         )
-    given, observations, _, _ = observation.read_new(learned, X)
+    given, observations = observation.read_new(learned, X)[:2]
     n_units = given.n_sequences if before.rows_are_sequences else int(given.starts[-1])
     refuse_lengths(y, given.n_sequences, n_units)
     known = labelled_states(asked, y, given, cells)

@@ -26,6 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from benchmarks.inputs import choices
 from sklearn_cvb import (
     CVBHMM,
     EMHMM,
@@ -213,6 +214,8 @@ def plain_em(start, moves, estimators, scales, X, n_sweeps):
 @pytest.mark.parametrize("name", ["logistic", "lines"])
 def test_sweeps_are_those_of_a_plain_em(name):
     estimator, law = CASES[name]
+    if law == "classes":
+        estimator = LogisticRegression(solver="newton-cholesky", tol=1e-12)
     table = series(law)
     X, start, moves = (
         [table[:90], table[90:]],
@@ -229,14 +232,14 @@ def test_sweeps_are_those_of_a_plain_em(name):
         scales = np.array([1.5, 0.7])
         given["dispersions"] = scales[:, None]
     init = HMMParameters(startprob=start, transmat=moves, emissions=given)
-    model = fitted(estimator, X, init=init, max_iter=6, tol=0)
+    model = fitted(estimator, X, init=init, max_iter=6, tol=0, n_init=None)
     expected = plain_em(start, moves, first, scales, X, 7)
 
     def penalty(own):
         return 0.5 * (own.coef_**2).sum() if law == "classes" else 0.0
 
     objectives = [total - sum(map(penalty, own)) for total, own in expected[1:]]
-    np.testing.assert_allclose(model.history_, objectives, rtol=1e-10)
+    np.testing.assert_allclose(model.history_, objectives, rtol=1e-9)
     for own, other in zip(model.estimators_, expected[6][1], strict=True):
         np.testing.assert_allclose(own.coef_, other.coef_, atol=1e-8)
 
@@ -314,29 +317,6 @@ def test_regimes_of_returns_have_variances_of_their_own():
     np.testing.assert_allclose(
         np.sqrt(model.dispersions_[order, 0]), [0.5895792, 1.605333], atol=1e-4
     )
-
-
-def choices(n_sessions=40, n=90, seed=0):
-    """Choices by three strategies, after Ashwood et al. (2022): inputs and choices, and states."""
-    stimuli = np.array([-1, -0.5, -0.25, -0.125, -0.0625, 0, 0.0625, 0.125, 0.25, 0.5, 1])
-    weights = np.array([[6.0, 1, 0.3, 0.1], [2, -3, 0.8, 0.2], [2, 3, 0.8, 0.2]])
-    moves = np.array([[0.98, 0.01, 0.01], [0.05, 0.92, 0.03], [0.03, 0.03, 0.94]])
-    rng, found, states = np.random.default_rng(seed), [], []
-    for _ in range(n_sessions):
-        before, stay, state, rows = 0.0, 0.0, rng.integers(3), []
-        for t in range(n):
-            if t:
-                state = rng.choice(3, p=moves[state])
-            stimulus = rng.choice(stimuli)
-            inputs = np.array([stimulus, 1.0, before, stay])
-            choice = int(rng.random() < 1 / (1 + np.exp(-weights[state] @ inputs)))
-            right = (stimulus > 0) if stimulus else rng.random() < 0.5
-            before = 2.0 * choice - 1
-            stay = before * (1 if choice == right else -1)
-            rows.append([*inputs, choice])
-            states.append(state)
-        found.append(np.array(rows))
-    return found, np.array(states)
 
 
 @pytest.mark.long
@@ -428,8 +408,8 @@ def test_models_are_pickled_cloned_relabelled_and_go_on():
     assert other.estimators_[0] is model.estimators_[1]
     assert other.score([table]) == pytest.approx(model.score([table]), rel=1e-12)
     whole = clone(model).set_params(max_iter=12).fit([table])
-    model.set_params(max_iter=12).fit([table])
-    np.testing.assert_allclose(model.history_[-6:], whole.history_[-6:], rtol=1e-9)
+    model.fit([table])
+    np.testing.assert_array_equal(model.history_, whole.history_[6:])
 
 
 def test_warm_linear_models_end_where_cold_ones_do():

@@ -47,13 +47,15 @@ class NumericProblem(NamedTuple):
     settings: bytes  # the emission as it was set, pickled
     known: np.ndarray | None = None  # states of all steps, -1 where not known; None for none
     contexts: np.ndarray | None = None  # of all steps; None where one table leads to all of them
+    inputs: np.ndarray | None = None  # of each context, where transitions depend on inputs
     any_ambiguous: bool = True  # steps may take any state: all but those whose states are known
     is_part: bool = False  # whether other sequences are elsewhere
     longest: int = 0  # steps of the longest sequence in batches before
 
     def pieces(self) -> list[tuple[int, int]]:
         """Ranges of sequences that are inferred together."""
-        if self.family.learns_from_steps:
+        # Each piece would have a table for each step.
+        if self.family.learns_from_steps or self.inputs is not None:
             return [(0, self.corpus.n_sequences)]
         return even_pieces(self.corpus.starts, _PIECE)
 
@@ -73,7 +75,7 @@ class NumericProblem(NamedTuple):
         chain = self.cells.chain
         return (
             *(self.corpus.starts, self.observations, self.known, self.settings),
-            *(self.cells.n_states, chain.n_tables, chain.topology, self.contexts),
+            *(self.cells.n_states, chain.n_tables, chain.topology, self.contexts, self.inputs),
         )
 
     def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
@@ -169,6 +171,7 @@ class NumberWeights(NamedTuple):
     chain: ChainWeights
     scores: Scores | None = None  # None where the counts were expected under none
     point: Any = None  # EM: parameters of the emissions
+    transitions: Any = None  # EM: classifiers of next states, where inputs tell them
 
 
 class StepScores(NamedTuple):

@@ -43,6 +43,7 @@ from sklearn_cvb.chain.parameters.rows import (
     resume_hyper,
     tie_rows,
     uniform_weights,
+    weights_under,
 )
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.predictions.traces import ChainSamples, log_joint, trace_note
@@ -93,6 +94,7 @@ class EmissionFit(NamedTuple):
     reads: str
     settings: bytes = b""  # the emission as it was set, pickled
     longest: int = 0  # steps of the longest training sequence, where durations have laws
+    transitions: Any = None  # classifiers of next states, where these depend on inputs
 
 
 def prediction_scores(
@@ -363,6 +365,11 @@ class NumberChain(Model):
             return None
         frequency = sampled_labels(state, self)
         return frequency / frequency[0].sum()
+
+    def final_weights(self, state: State, *, averages: bool) -> tuple[ChainWeights, ChainWeights]:
+        """Weights of the chain after the last sweep, and their logs."""
+        final, kept = without_emission(state.counts), state.weights.chain
+        return weights_under(final, state.prior, self.cells, kept, averages=averages)
 
     def emissions(self, state: State, counts: HMMCounts) -> EmissionFit:
         """The emissions of the fitted model, given its final counts."""

@@ -1,22 +1,25 @@
-"""Hidden Markov models of numbers, as estimators fit and apply them: series are read, and weighted
-by transitions and emission densities, also where steps have contexts or visits durations.
+"""Hidden Markov models of numbers, as estimators fit and apply them: series are read to be fitted,
+and to be predicted of, and a fit leaves what its states emit.
 """
 
 import pickle
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.numbers import e_step, visits
 from sklearn_cvb.chain.numbers.e_step import (
-    ChainTables,
-    ContextStretches,
     NumberWeights,
     NumericProblem,
-    StepScores,
-    infer,
+)
+from sklearn_cvb.chain.numbers.input_transitions import (
+    InputChain,
+    layout_with_inputs,
+    refuse_many_tables,
+    with_states_in_order,
+    without_tables,
 )
 from sklearn_cvb.chain.numbers.model import (
     EmissionFit,
@@ -36,6 +39,7 @@ from sklearn_cvb.chain.numbers.series import (
     with_common_columns,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
+from sklearn_cvb.chain.numbers.weighted import NumericSequences, WeightedNumbers, weighted_numbers
 from sklearn_cvb.chain.observation import EmissionOutcome, Observation
 from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import (
@@ -45,7 +49,6 @@ from sklearn_cvb.chain.parameters.rows import (
     posterior_mean,
     prior_settings,
     shared_weights,
-    weights_under,
 )
 from sklearn_cvb.chain.parameters.user_tables import (
     columns_of_tables,
@@ -57,7 +60,6 @@ from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.paths.lattice import Cells, ChainLayout
 from sklearn_cvb.chain.paths.transitions import cells_under
 from sklearn_cvb.chain.predictions.prediction import (
-    WeightedSequences,
     chain_counts,
     mean_and_log,
     state_transitions,
@@ -72,9 +74,8 @@ from sklearn_cvb.emissions.emission import (
 )
 from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
-from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
-from sklearn_cvb.learning.learned import FitResult, Learned, Reading
+from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import Corpus, Table, arrange, as_array
 from sklearn_cvb.reading.moments import Moments, moments_of, moments_with_labels
@@ -112,177 +113,6 @@ def refuse_settings_of_symbols(options: ChainOptions) -> None:
             )
 
 
-# Steps under weights and densities
-
-
-@dataclass(frozen=True)
-class WeightedNumbers(WeightedSequences):
-    """Sequences of numbers; cells are those of a table of weights, a row for each step."""
-
-    log_offsets: np.ndarray  # the largest log weight of each step, which the table is without
-    contexts: np.ndarray | None = None  # of all steps, where these have tables of their own
-
-    def entries(self, kernel: Any = decoding.smoothed) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior of every (step, state) entry, and log weight of every sequence.
-
-        Steps of a sequence that no path explains get the shares of their emissions.
-        """
-        starts = self.corpus.starts
-        if kernel is decoding.smoothed:
-            chain, stretches = self._chain(self.weights)
-            found = infer(chain, self._step_scores(), starts, stretches, exact=True)
-            posterior, log_z = found.posterior, found.log_z
-        else:
-            posterior, log_z = self._filtered()
-        lost = np.repeat(np.isneginf(log_z), np.diff(starts))
-        if lost.any():
-            posterior[lost] = self._emission_shares(lost)
-        return posterior.ravel(), log_z
-
-    def _emission_shares(self, steps: np.ndarray) -> np.ndarray:
-        """Chances of the states of some steps by their emissions alone."""
-        logs = self._step_logs()[steps]
-        # A step whose densities float64 has lost under all states tells them not apart.
-        logs = np.where(np.isneginf(logs).all(axis=1, keepdims=True), 0.0, logs)
-        shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return shares / shares.sum(axis=1, keepdims=True)
-
-    def best_path(self) -> tuple[np.ndarray, np.ndarray]:
-        """States of the most probable paths; -inf for each sequence that has none.
-
-        Steps of such a sequence get their best state by emission.
-        """
-        starts, logs = self.corpus.starts, self._step_logs()
-        chain, stretches = self._chain(self.logs)
-        with_ends = logs
-        if chain.end is not None:
-            with_ends = logs.copy()
-            e_step.add_log_ends(chain.end, with_ends, starts, stretches)
-        path, log_p = e_step.best_path(chain, with_ends, starts, stretches)
-        lost = np.repeat(np.isneginf(log_p), np.diff(starts))
-        path[lost] = logs[lost].argmax(axis=1)
-        return path, log_p
-
-    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """States of paths drawn from the posterior; -inf for each sequence that has none.
-
-        Steps of such a sequence get states drawn by their emissions.
-        """
-        (chain, stretches), starts = self._chain(self.weights), self.corpus.starts
-        path, log_z = e_step.draw_path(chain, self._step_scores(), starts, stretches, rng)
-        lost = np.repeat(np.isneginf(log_z), np.diff(starts))
-        if lost.any():
-            path[lost] = e_step.draw_states(self._emission_shares(lost), rng)
-        return path, log_z
-
-    def _chain(self, weights: ChainWeights) -> tuple[ChainTables, ContextStretches]:
-        """Tables of the chain under weights, or their logs; which of them leads to each step."""
-        return (
-            e_step.tables_of_weights(weights, self.cells.n_emitting),
-            e_step.context_stretches(self.contexts, self.corpus.starts),
-        )
-
-    def _step_logs(self) -> np.ndarray:
-        """Log weights (n_steps, K), the largest of each step 0."""
-        return self.logs.emission.reshape(-1, self.cells.n_emitting)
-
-    def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
-        """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
-        chain, stretches = self._chain(self.weights)
-        # What came up to each step does not tell that the sequence ends.
-        online, steps = chain._replace(end=None), (self._step_scores(), self.corpus.starts)
-        return e_step.filter_steps(online, *steps, stretches, every_step=True)[:2]
-
-    def _step_scores(self) -> StepScores:
-        """Log weights of all steps."""
-        return e_step.scores_from_logs(self._step_logs())
-
-    def table_numbers(self) -> np.ndarray:
-        """The contexts of all steps."""
-        return super().table_numbers() if self.contexts is None else self.contexts
-
-    def log_emissions(self) -> np.ndarray:
-        """Log densities (n_steps, K) under all states."""
-        return self._step_logs() + self.log_offsets[:, None]
-
-    def log_offset(self) -> np.ndarray:
-        """The largest log weights of its steps."""
-        return np.add.reduceat(self.log_offsets, self.corpus.starts[:-1])
-
-    def log_z(self) -> np.ndarray:
-        """Log density of each sequence, with its end where there is one."""
-        return self.entries()[1] + self.log_offset()
-
-
-@dataclass(frozen=True)
-class WeightedVisits(WeightedNumbers):
-    """Sequences of numbers under a hidden semi-Markov chain."""
-
-    scores: Any = None  # those of durations
-
-    def _step_scores(self) -> StepScores:
-        """Log weights of all steps, and of durations."""
-        logs = super()._step_scores()
-        return logs._replace(scores=self.scores._replace(emission=logs.scores))
-
-    def visit_arguments(self) -> tuple[visits.VisitTables, np.ndarray, np.ndarray]:
-        """Tables of visits, log weights of all steps, and where sequences begin."""
-        return *e_step.visit_inputs(
-            self._chain(self.weights)[0], self._step_scores()
-        ), self.corpus.starts
-
-    def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
-        """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
-        return visits.filter_steps(*self.visit_arguments())
-
-    def states_without(self, all_others: bool) -> np.ndarray:
-        """Chances of the state of each step given all others, or those before it."""
-        given = visits.log_states_given_others if all_others else visits.log_states_given_past
-        return visits.normalise_logs(given(*self.visit_arguments())[0])
-
-    def final_visits(self) -> tuple[np.ndarray, visits.VisitTables]:
-        """Last states and how long their visits go on (see `visits.final_visits`); all tables."""
-        tables, logs, starts = self.visit_arguments()
-        return visits.final_visits(tables, logs, starts)[0], tables
-
-    def best_path(self) -> tuple[np.ndarray, np.ndarray]:
-        """States of the most probable visits; -inf for each sequence that has none."""
-        return visits.best_path(*self.visit_arguments())
-
-    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """States of visits drawn from the posterior; -inf for each sequence that has none."""
-        return visits.draw_path(*self.visit_arguments(), rng)
-
-
-class NumericSequences(NamedTuple):
-    """Sequences, and what was observed of them."""
-
-    corpus: Corpus
-    observations: Any  # what a family reads
-    known: np.ndarray | None = None  # states of steps, where some are known
-    contexts: np.ndarray | None = None
-
-
-def weighted_numbers(
-    given: NumericSequences, chain: tuple[ChainWeights, ChainWeights], scores: Scores, cells: Cells
-) -> WeightedNumbers:
-    """Sequences under weights and scores."""
-    corpus, observations, known, contexts = given
-    shape = len(corpus.tokens), cells.n_emitting
-    emission, whole = np.empty(shape), np.array([0, shape[0]])
-    StepScores(scores, observations, shape, whole, known).fill(emission)
-    log_offsets = emission.max(axis=1)
-    # Steps that no state explains stay as they are.
-    log_offsets[log_offsets == -np.inf] = 0.0
-    emission -= log_offsets[:, None]
-    weights = chain[0]._replace(emission=np.exp(emission).ravel())
-    logs = chain[1]._replace(emission=emission.ravel())
-    lattice = e_step.lattice_of_steps(*shape)
-    if cells.chain.longest:
-        return WeightedVisits(corpus, lattice, weights, logs, cells, log_offsets, scores=scores)
-    return WeightedNumbers(corpus, lattice, weights, logs, cells, log_offsets, contexts)
-
-
 # The observation
 
 
@@ -311,11 +141,15 @@ class NumberObservation(Observation):
         laid_out = layout_of(options, series.emitted_names, moments_with_labels(series))
         cells, family, settings = laid_out
         corpus = split_into_steps(given, cells)
-        if series.contexts is not None:
+        if options.transitions.contexts is not None:
+            assert series.contexts is not None, "they were given"
             n_tables = 1 + int(series.contexts.max())
             has_new = options.transitions.prior == "pooled"
             tables = {"n_tables": n_tables + has_new, "has_contexts": True, "has_new": has_new}
             cells = cells._replace(chain=cells.chain._replace(**tables))
+        if series.inputs is not None:
+            refuse_many_tables(series.inputs, cells.n_states)
+            cells = layout_with_inputs(cells, len(series.inputs))
         problem = NumericProblem(
             corpus,
             given,
@@ -328,6 +162,7 @@ class NumberObservation(Observation):
             settings,
             labelled_states(options, y, given, cells),
             contexts=series.contexts,
+            inputs=series.inputs,
         )
         return Reading(problem, None, attributes, messages, self)
 
@@ -341,7 +176,10 @@ class NumberObservation(Observation):
         n_restarts = 1 if options.fixed_start else self.n_restarts(reading)
         init = self.state_merging if self.joins_states(reading) else options.init
         first = prior_settings(options, None, is_vague(init))
-        return getattr(problem, "chain", NumberChain)(
+        kind = getattr(problem, "chain", NumberChain)
+        if problem.inputs is not None:
+            kind = partial(InputChain, estimator=options.transitions.classifier)
+        return kind(
             problem,
             with_tables(first, options, problem.cells, None),
             init,
@@ -368,6 +206,13 @@ class NumberObservation(Observation):
         attributes |= numeric.family.attributes(numeric.point)
         kept = None if state.weights is None else state.weights.chain
         return EmissionOutcome(attributes, kept, numeric=numeric)
+
+    def outcome(self, result: FitResult) -> FitOutcome:
+        """What the best restart leaves."""
+        found, problem = super().outcome(result), result.reading.problem
+        if problem.inputs is None:
+            return found
+        return without_tables(found, result.best.state.hyper, problem.inputs)
 
     def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """States of all given steps: by the last posterior, or Viterbi by the final weights."""
@@ -404,7 +249,11 @@ class NumberObservation(Observation):
         if not (numeric.rows_are_sequences or isinstance(X, Series)):
             warn(cautions_of_shape(X, series, self.options.words.is_ordered))
         return NumericSequences(
-            series.corpus, read_observations(series, numeric.family), contexts=series.contexts
+            series.corpus,
+            read_observations(series, numeric.family),
+            contexts=series.contexts,
+            inputs=series.inputs,
+            transitions=numeric.transitions,
         )
 
     def read_under(
@@ -513,9 +362,12 @@ class NumberObservation(Observation):
         family = family.permuted(by.order)
         scores = prediction_scores(before.reads, family, np.ascontiguousarray(statistics), point)
         numeric = before._replace(family=family, point=point, predicting=scores[0])
-        numeric = numeric._replace(scoring=scores[1])
-        fields = {"counts": counts, "extra": learned.extra._replace(numeric=numeric)}
-        return fields, family.attributes(point)
+        numeric, attributes = numeric._replace(scoring=scores[1]), family.attributes(point)
+        if numeric.transitions is not None:
+            found = with_states_in_order(numeric.transitions, by.order)
+            numeric = numeric._replace(transitions=found)
+            attributes |= {"transition_estimators_": list(found)}
+        return {"counts": counts, "extra": learned.extra._replace(numeric=numeric)}, attributes
 
 
 # From options
@@ -581,7 +433,7 @@ def _with_durations(family: Family, cells: Cells, durations: str | Durations | N
 def emission_start(asked: ChainOptions, cells: Cells) -> EmissionFit:
     """What states emit under the parameters that `init` gives, and what is known of columns."""
     emission, given = emission_of(asked.emission), asked.init.emitted
-    names, categories, _ = columns_of_tables(asked, emission)
+    names, categories = columns_of_tables(asked, emission)[:2]
     names = names or emission.named()
     emission = emission.numbered(names)
     moments = moments_of(emission.example(given))
@@ -606,10 +458,10 @@ def under_final_weights(
     problem, cells = chain.problem, chain.cells
     if training is None:
         training = NumericSequences(
-            problem.original, problem.observations, problem.known, problem.contexts
+            *(problem.original, problem.observations, problem.known, problem.contexts),
+            problem.inputs,
         )
-    final, kept = without_emission(state.counts), state.weights.chain
-    weights = weights_under(final, state.prior, cells, kept, averages=averages)
+    weights = chain.final_weights(state, averages=averages)
     return weighted_numbers(
         training, weights, chain.emissions(state, state.counts).predicting, cells
     )
@@ -630,7 +482,7 @@ def counts_of_fit(learned: Learned) -> HMMCounts:
 
 def _with_labels(fitted: EmissionFit, values: np.ndarray) -> np.ndarray:
     """The same table, with labels for their codes where columns hold categories."""
-    names, categories, _ = fitted.columns
+    names, categories = fitted.columns[:2]
     if not categories:
         return values
     shown = values.astype(object)

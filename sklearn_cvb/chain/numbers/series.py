@@ -10,7 +10,7 @@ from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.user_tables import columns_of_tables
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions import NAMED
-from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport
+from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, column_numbers
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.messages import did_you_mean
 from sklearn_cvb.reading.corpus import (
@@ -81,6 +81,8 @@ def series_to_fit(
     if contexts is not None:
         column = column_of_contexts(contexts, series)
         series = check_contexts(split_contexts(series, column))
+    if options.transitions.inputs is not None:
+        series = split_inputs(series, columns_of_inputs(options.transitions.inputs, series))
     messages = cautions_of_columns(np.isnan(series.table).all(axis=0), series.emitted_names)
     messages += cautions_of_shape(X, series, options.words.is_ordered)
     messages += cautions_of_times(X) if options.words.is_ordered else []
@@ -116,9 +118,10 @@ def columns_asked(options: ChainOptions) -> list[Any] | None:
     """The names of all columns that are read, where settings name each of them."""
     names: list[Any] | None = emission_of(options.emission).named()
     contexts = getattr(options.transitions, "contexts", None)
-    if names is None or isinstance(contexts, int):
+    inputs = list(getattr(options.transitions, "inputs", None) or ())
+    if names is None or any(isinstance(name, int) for name in (contexts, *inputs)):
         return None
-    return names if contexts is None else [*names, contexts]
+    return [*names, *([] if contexts is None else [contexts]), *inputs]
 
 
 def series_in_fitted_columns(options: ChainOptions, learned: Learned, X: Any) -> Series:
@@ -131,7 +134,7 @@ def series_in_fitted_columns(options: ChainOptions, learned: Learned, X: Any) ->
     else:
         series = read_series(X, columns, partial(columns_asked, options))
     n_columns = series.table.shape[1]
-    n_fitted = numeric.family.n_columns + (columns.context is not None)
+    n_fitted = numeric.family.n_columns + (columns.context is not None) + len(columns.inputs)
     if n_columns != n_fitted:
         hint = f", {columns.names!r}" if columns.names else ""
         if series.rows_are_sequences:
@@ -144,9 +147,11 @@ def series_in_fitted_columns(options: ChainOptions, learned: Learned, X: Any) ->
 
 
 def new_series(options: ChainOptions, learned: Learned, X: Any) -> Series:
-    """New sequences in the columns of the fit, whose contexts are apart."""
+    """New sequences in the columns of the fit, whose contexts, or inputs, are apart."""
     series = series_in_fitted_columns(options, learned, X)
-    column = learned.extra.numeric.columns.context
+    column, inputs = learned.extra.numeric.columns[2:]
+    if inputs:
+        return split_inputs(series, inputs)
     if column is None:
         return series
     return check_contexts(split_contexts(series, column), learned.layout)
@@ -154,7 +159,7 @@ def new_series(options: ChainOptions, learned: Learned, X: Any) -> Series:
 
 def refuse_other_sizes(columns: FittedColumns, moments: Moments) -> None:
     """Raise where names or labels are not as many as there are columns, or categories, to learn."""
-    names, categories, _ = columns
+    names, categories = columns.names, columns.categories
     n_columns = len(moments.largest)
     if names is not None and len(names) != n_columns:
         raise InvalidParameterError(f"{names!r} names {len(names)} of {n_columns} columns")
@@ -190,6 +195,43 @@ def split_contexts(series: Series, column: int) -> Series:
     corpus, contexts = series.corpus._replace(tokens=tokens), series.table[:, column]
     rest: dict[str, Any] = {"table": table, "corpus": corpus, "contexts": contexts}
     return series._replace(**rest, context_column=column)
+
+
+def columns_of_inputs(inputs: Any, series: Series) -> tuple[int, ...]:
+    """The numbers of the columns that transitions depend on."""
+    given = np.atleast_1d(np.asarray(inputs, object)).tolist()
+    found = column_numbers("Transitions(inputs=...)", given, series.names)
+    n_columns = series.table.shape[1]
+    if not found or len(set(found)) < len(found) or not set(found) < set(range(n_columns)):
+        raise InvalidParameterError(
+            f"Transitions(inputs={inputs!r}) must name some of the {n_columns} columns of X, each "
+            "once, beside those that states emit"
+        )
+    return tuple(int(column) for column in found)
+
+
+def split_inputs(series: Series, columns: tuple[int, ...]) -> Series:
+    """Sequences whose inputs of transitions are apart: distinct rows, and which each step has."""
+    table = np.delete(series.table, columns, axis=1)
+    tokens = np.where(np.isnan(table).all(axis=1), -1, 0).astype(np.int32)
+    inputs, starts = series.table[:, columns], series.corpus.starts
+    # Nothing leads to a first step.
+    first = inputs[starts[:-1]]
+    inputs[starts[:-1]] = np.where(np.isnan(first), 0.0, first)
+    wrong = np.flatnonzero(np.isnan(inputs).any(axis=1))
+    if len(wrong):
+        raise ValueError(
+            f"X lacks an input of transitions ({place_text(int(wrong[0]), starts)}): fill the gap, "
+            "or cut the sequence there"
+        )
+    rows, contexts = np.unique(inputs, axis=0, return_inverse=True)
+    return series._replace(
+        table=table,
+        corpus=series.corpus._replace(tokens=tokens),
+        contexts=contexts.ravel(),
+        inputs=rows,
+        input_columns=columns,
+    )
 
 
 def check_contexts(series: Series, cells: Cells | None = None) -> Series:
@@ -246,6 +288,11 @@ def with_common_columns(options: ChainOptions, X: Any) -> Any:
     return SamplesOfKnownColumns(samples, columns_to_fit(samples, partial(_categories, options)))
 
 
+def _inputs(transitions: Any) -> list[Any]:
+    """The columns that transitions depend on, as they are given."""
+    return [] if transitions.inputs is None else list(transitions.inputs)
+
+
 def _categories(options: ChainOptions, samples: list[Any], names: list[Any] | None) -> Categories:
     """The labels of all columns that are text and may be categories, or are contexts.
 
@@ -258,7 +305,8 @@ def _categories(options: ChainOptions, samples: list[Any], names: list[Any] | No
     tables, categories = [as_objects(sample, f"X[{i}]") for i, sample in enumerate(samples)], {}
     keys = list(range(tables[0].shape[1])) if names is None else names
     column = keys[contexts] if isinstance(contexts, int) and contexts < len(keys) else contexts
-    emitted = [name for name in keys if name != column]
+    inputs = [keys[c] if isinstance(c, int) and c < len(keys) else c for c in _inputs(transitions)]
+    emitted = [name for name in keys if name != column and name not in inputs]
     known = by_name(told.categories, emitted)
     for name in [*emission.categorical(emitted), *(name for name in keys if name == column)]:
         place_in, first = keys.index(name), known.get(name, [])

@@ -42,6 +42,9 @@ def n_free(learned: Learned) -> int:
     rows = np.arange(len(transition))[:, None]
     free = _free_cells_of_rows(start, np.zeros(len(start), np.intp))
     free += _free_cells_of_rows(transition, np.broadcast_to(rows, transition.shape))
+    if numeric is not None and numeric.transitions is not None:
+        # A row of coefficients beside each intercept, which stands for a probability.
+        free += len(transition) * (len(transition) - 1) * len(numeric.columns.inputs)
     if numeric is None:
         return free + _free_cells_of_rows(emission, cells.state)
     if not cells.chain.longest:

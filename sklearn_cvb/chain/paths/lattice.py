@@ -53,8 +53,14 @@ class ChainLayout(NamedTuple):
     is_stationary: bool = False  # whether sequences begin in the stationary distribution
     n_tables: int = 1  # how many tables of transitions there are, one below the other
     has_contexts: bool = False  # whether each of them is that of a context
+    has_inputs: bool = False  # whether inputs tell them
     has_new: bool = False  # whether the last one is that of contexts which were not in fit
     longest: int = 0  # the longest visit, where durations have laws of their own; 0 where not
+
+    @property
+    def varies_by(self) -> str:
+        """The setting by which transitions differ from step to step; empty where they do not."""
+        return "inputs" if self.has_inputs else "contexts" * self.has_contexts
 
 
 class TagPrior(NamedTuple):

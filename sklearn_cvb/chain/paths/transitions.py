@@ -20,8 +20,8 @@ def check_transitions(options: ChainOptions) -> None:
         from sklearn_cvb.chain.parameters.stationary import check_stationary
 
         check_stationary(transitions, kind.by_em, options.fixed)
-    if transitions.contexts is not None:
-        _check_contexts(options)
+    if transitions.varies_by:
+        _check_varying(options)
     if transitions.durations is not None:
         _check_durations(options)
     is_pooled = transitions.prior == "pooled"
@@ -48,8 +48,8 @@ def _is_full(transitions: Transitions) -> bool:
     return isinstance(transitions.topology, str) and transitions.topology == "full"
 
 
-def _check_contexts(options: ChainOptions) -> None:
-    """Raise where other options exclude transitions by context."""
+def _check_varying(options: ChainOptions) -> None:
+    """Raise where other options exclude transitions by context, or by inputs."""
     transitions, init = options.transitions, options.init
     reasons = {
         "a topology other than 'full'": not _is_full(transitions),
@@ -61,8 +61,17 @@ def _check_contexts(options: ChainOptions) -> None:
         "fixed transitions": "transitions" in options.fixed,
         "transmat in init": isinstance(init, HMMParameters) and init.transmat is not None,
     }
+    by = transitions.varies_by
+    if by == "inputs":
+        reasons |= {
+            f"{options.name}: classifiers have no posterior, take EMHMM": not options.kind.by_em,
+            "contexts": transitions.contexts is not None,
+            "prior='pooled'": transitions.prior == "pooled",
+            "alpha: C of LogisticRegression holds coefficients back": bool(np.any(options.alpha)),
+            "sticky": transitions.sticky > 0,
+        }
     for what, is_so in reasons.items():
-        refuse_contexts(is_so, what)
+        refuse_varying(by if is_so else "", what)
 
 
 def _as_columns(options: ChainOptions) -> str:
@@ -73,10 +82,10 @@ def _as_columns(options: ChainOptions) -> str:
     )
 
 
-def refuse_contexts(is_so: bool, what: str) -> None:
-    """Raise, if that is so, that transitions by context exclude something."""
-    if is_so:
-        raise InvalidParameterError(f"Transitions(contexts=...) does not go with {what}")
+def refuse_varying(by: str, what: str) -> None:
+    """Raise that transitions by contexts, or inputs, exclude something; not where `by` is empty."""
+    if by:
+        raise InvalidParameterError(f"Transitions({by}=...) does not go with {what}")
 
 
 def _check_durations(options: ChainOptions) -> None:
@@ -88,7 +97,7 @@ def _check_durations(options: ChainOptions) -> None:
         "start='stationary'": transitions.start != "free",
         "sticky: no state follows itself": transitions.sticky > 0,
         "prior='hdp'": transitions.shared is not None,
-        "contexts": transitions.contexts is not None,
+        "contexts or inputs": bool(transitions.varies_by),
         _as_columns(options): emits_symbols(options.emission),
     }
     for what, is_so in reasons.items():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_cvb.chain.paths.transitions import refuse_contexts
+from sklearn_cvb.chain.paths.transitions import refuse_varying
 from sklearn_cvb.chain.predictions.prediction import predicting_weights
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import Learned
@@ -41,7 +41,7 @@ class Filter:
     """
 
     def __init__(self, observation: "Observation", learned: Learned) -> None:
-        refuse_contexts(learned.layout.chain.has_contexts, "start_filter: use filter_proba")
+        refuse_varying(learned.layout.chain.varies_by, "start_filter: use filter_proba")
         self._observation = observation.without_init()
         self._learned = learned._replace(warm_start=None, seen_so_far=None)
         self._chain, self._log_durations = _chain_of(learned)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain.numbers.e_step import draw_states
-from sklearn_cvb.chain.paths.transitions import refuse_contexts
+from sklearn_cvb.chain.paths.transitions import refuse_varying
 from sklearn_cvb.chain.predictions.drawing import paths_of_visits
 from sklearn_cvb.chain.predictions.prediction import posterior_table
 from sklearn_cvb.emissions.emission import family_and_parts, finite_array
@@ -55,8 +55,8 @@ class Forecast(NamedTuple):
 
 def check_forecast(learned: Learned, n_steps: int, n_draws: int, level: float) -> None:
     """Raise unless the numbers of steps and draws and the probability make sense."""
-    refuse_contexts(
-        learned.layout.chain.has_contexts,
+    refuse_varying(
+        learned.layout.chain.varies_by,
         "predict_next: append steps without values, but with contexts, and use predict_proba",
     )
     families = family_and_parts(learned.extra.numeric.family)

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from sklearn_cvb.chain.parameters import rows
 from sklearn_cvb.chain.paths.lattice import Cells, dense_posterior, entry_cells, lattice_with_end
-from sklearn_cvb.chain.paths.transitions import contexts_to_draw
+from sklearn_cvb.chain.paths.transitions import contexts_to_draw, refuse_varying
 from sklearn_cvb.chain.predictions import drawing
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.decoding import best_states
@@ -237,6 +237,7 @@ def draw_states(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """States of sampled sequences, flat, their lengths, and contexts, which then tell lengths."""
     n, weights = learned.layout.n_emitting, mean_weights(learned)
+    refuse_varying("inputs" * learned.layout.chain.has_inputs, "sample")
     if contexts is not None or learned.layout.chain.has_contexts:
         known = contexts_to_draw(contexts, learned.layout)
         lengths, rows = np.array(list(map(len, known))), np.concatenate(known)

@@ -24,7 +24,7 @@ from sklearn_cvb.chain.parameters.rows import (
     uniform_weights,
 )
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.chain.paths.transitions import refuse_durations, refuse_varying
 from sklearn_cvb.emissions.emission import Family, refuse_learning_from_steps
 from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import FitResult, Reading
@@ -299,7 +299,7 @@ def refuse_in_shards(observation: NumberObservation) -> None:
     if options.samples is not None:
         raise InvalidParameterError(f"{options.name} does not learn in shards: use EM, VB or CVB")
     numbers.refuse_settings_of_symbols(options)
-    refuse_contexts(transitions.contexts is not None, "shards: fit in memory")
+    refuse_varying(transitions.varies_by, "shards: fit in memory")
     refuse_durations(transitions.durations is not None, "shards: fit in memory, or a store")
     if options.hdp is not None:
         raise InvalidParameterError(

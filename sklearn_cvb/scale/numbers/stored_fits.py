@@ -15,7 +15,7 @@ from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.e_step import NumericProblem
 from sklearn_cvb.chain.numbers.leave_out import NumberUnits, infer_units
 from sklearn_cvb.chain.numbers.model import NumberChain
-from sklearn_cvb.chain.numbers.observed import NumberObservation, NumericSequences
+from sklearn_cvb.chain.numbers.observed import NumberObservation
 from sklearn_cvb.chain.numbers.series import (
     cautions_of_order,
     error_with_place,
@@ -23,10 +23,11 @@ from sklearn_cvb.chain.numbers.series import (
     split_into_steps,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
+from sklearn_cvb.chain.numbers.weighted import NumericSequences
 from sklearn_cvb.chain.observation import log_likelihoods
 from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import shared_weights
-from sklearn_cvb.chain.paths.transitions import refuse_contexts
+from sklearn_cvb.chain.paths.transitions import refuse_varying
 from sklearn_cvb.chain.predictions.prediction import decode, warn_of_unexplained
 from sklearn_cvb.emissions.emission import (
     Family,
@@ -205,7 +206,7 @@ def read_store(observation: NumberObservation, X: Any, y: Any) -> Reading:
     """The reading of a store, or of data that are first written into a temporary one."""
     observation.check()
     options = observation.options
-    refuse_contexts(options.transitions.contexts is not None, "stores: fit in memory")
+    refuse_varying(options.transitions.varies_by, "stores: fit in memory")
     _refuse(options, y)
     store = X if isinstance(X, NumberStore) else temporary_store(partial(write_numbers, X))
     # Before the first of many passes: a bit that was flipped would change the fit silently.
