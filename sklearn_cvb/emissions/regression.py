@@ -40,7 +40,7 @@ class LinearEmission(Emission):
 
     def _switches(self, known: Sequence[int], prior: NormalPrior) -> np.ndarray:
         """Which of the inputs, or lags, have a slope of each state."""
-        chosen = np.asarray(known if self.switching is None else self.switching)
+        chosen = np.atleast_1d(known if self.switching is None else self.switching)
         found = np.isin(known, chosen)
         if (len(chosen) and chosen.dtype.kind not in "iu") or found.sum() != chosen.size:
             raise InvalidParameterError(
@@ -123,7 +123,9 @@ class Regression(LinearEmission):
     tells nothing of its state. Log-likelihoods are those of outputs given inputs; a score a step is
     their sum by the steps that have one. Models do not say what inputs come next:
     `predict_next` takes them, and `sample` is refused. Clusters that ``init="kmeans"`` begins with
-    are those of the line that each step is nearest to.
+    are those of the line that each step is nearest to. In statsmodels `MarkovRegression` has tied
+    variances by default, and `switching_exog` for `switching`; with constants alone it is
+    ``Gaussian("tied")`` here.
 
     References
     ----------
@@ -143,6 +145,16 @@ class Regression(LinearEmission):
     >>> model = model.fit([np.column_stack([x, y])])
     >>> sorted(model.coefficients_.ravel().round(1).tolist())
     [-1.0, 2.0]
+
+    A second input that has the same slope in both states:
+
+    >>> from sklearn_cvb import EMHMM
+    >>> other = rng.normal(size=200)
+    >>> emission = Regression(inputs=[0, 1], covariance_type="tied", switching=[0])
+    >>> model = EMHMM(2, emission=emission, random_state=0)
+    >>> model = model.fit([np.column_stack([x, other, y + 0.7 * other])])
+    >>> sorted(model.coefficients_[:, :, 0].round(1).tolist())
+    [[-1.0, 0.7], [2.0, 0.7]]
     """
 
     inputs: Sequence[int | str]

@@ -9,7 +9,7 @@ import pytest
 from emissions.plain import soft
 from sklearn.base import clone
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, HMMParameters, Transitions
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, HMMParameters, Transitions, write_numbers
 from sklearn_cvb.emissions import AutoRegressive, Columns, Poisson, Regression, shared_slopes
 from sklearn_cvb.metrics import relabel
 from sklearn_cvb.reading.moments import moments_of
@@ -246,6 +246,28 @@ def test_em_ends_where_statsmodels_ends(switching, covariance_type):
 # What a user asks
 
 
+@pytest.mark.parametrize(
+    "emission", [Regression([0, 1, 2], switching=[0]), AutoRegressive(2, switching=[1])]
+)
+def test_batches_stores_durations_and_what_is_fixed(emission, tmp_path):
+    table = table_of()
+    X = [table[:100], table[100:160], table[160:]]
+    model = EMHMM(2, emission=emission, **SETTINGS).fit(X)
+    stored = EMHMM(2, emission=emission, **SETTINGS).fit(write_numbers(X, tmp_path / "store"))
+    np.testing.assert_allclose(stored.history_, model.history_, rtol=1e-9)
+    shared = slice(1, 3) if isinstance(emission, Regression) else slice(5, 10)
+    lasting = Transitions(durations="poisson")
+    models = [EMHMM(2, emission=emission, random_state=0).partial_fit(X).partial_fit(X[::-1])]
+    models.append(EMHMM(2, emission=emission, transitions=lasting, **SETTINGS).fit(X))
+    # Parameters that stay are no matter of conjugate priors.
+    known = {"init": model, "fixed": {"emissions": True}}
+    models.append(CVBHMM(2, emission=emission, max_iter=5, random_state=0, **known).fit(X))
+    for one in models:
+        assert np.isfinite(one.score(X))
+        np.testing.assert_array_equal(*one.coefficients_[:, shared])
+    np.testing.assert_array_equal(models[2].coefficients_, model.coefficients_)
+
+
 def test_inputs_have_names():
     table = table_of()
     frame = pd.DataFrame(table, columns=["a", "b", "c", "y", "z"])
@@ -301,6 +323,8 @@ def test_other_algorithms_are_refused(kind, emission):
         (Regression([0, 1], [2, 3, 4], switching=[True, False]), "switching lists the inputs"),
         (Regression([0, 1], [2, 3, 4], switching=["a"]), "switching names the column 'a'"),
         (AutoRegressive(2, switching=[0]), r"some of \[1, 2\], got \[0\]"),
+        (AutoRegressive(2, switching=3), r"some of \[1, 2\], got 3"),
+        (AutoRegressive(2, switching="lag"), r"some of \[1, 2\], got 'lag'"),
         (AutoRegressive(2, switching=["a"]), r"some of \[1, 2\], got \['a'\]"),
         (Regression([0, 1], switching=[0], coefficient_precision_prior=0.1), "give no prior"),
     ],
