@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
+from sklearn_cvb.learning.logistic import is_plain_logistic
 from sklearn_cvb.reading.saved_values import SavesAttributes
 from sklearn_cvb.reading.validation import HasMethods, Interval, InvalidParameterError, StrOptions
 from sklearn_cvb.reading.word_lists import WORD_LISTS
@@ -358,6 +359,11 @@ class Transitions(Setting):
     def varies_by(self) -> str:
         """The setting by which transitions differ from step to step; empty where they do not."""
         return "contexts" if self.contexts is not None else "inputs" * (self.inputs is not None)
+
+    @property
+    def may_fall(self) -> bool:
+        """Whether sweeps of EM may lower the objective."""
+        return self.estimator is not None and not is_plain_logistic(self.estimator)
 
     @property
     def classifier(self) -> Any:

@@ -17,13 +17,13 @@ from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_cvb.emissions import emission
 from sklearn_cvb.emissions.emission import MIN_STEPS, Emission, Family, Observations, Tails
-from sklearn_cvb.emissions.logistic import (
+from sklearn_cvb.emissions.regression import Regression
+from sklearn_cvb.learning.logistic import (
     MOST_COEFFICIENTS,
     is_plain_logistic,
     n_coefficients,
     newton_steps,
 )
-from sklearn_cvb.emissions.regression import Regression
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
 

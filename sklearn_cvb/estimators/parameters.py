@@ -414,8 +414,11 @@ def expectation_maximisation(estimator: Any) -> EM:
 
 
 def _may_fall(estimator: Any) -> bool:
-    """Whether a sweep may lower the objective, by what states emit."""
-    return getattr(getattr(estimator, "emission", None), "may_fall", False)
+    """Whether a sweep may lower the objective, by what states emit or transitions depend on."""
+    return any(
+        getattr(getattr(estimator, name, None), "may_fall", False)
+        for name in ("emission", "transitions")
+    )
 
 
 def variational_bayes(estimator: Any) -> VB:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from sklearn_cvb.chain.numbers.e_step import NumberWeights
 from sklearn_cvb.chain.numbers.model import EmissionFit, NumberChain, without_emission
@@ -27,9 +28,9 @@ from sklearn_cvb.chain.parameters.rows import (
 )
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions.estimators import WeightedEstimator, fit_weighted, last_step
-from sklearn_cvb.emissions.logistic import is_plain_logistic, newton_steps
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FitOutcome
+from sklearn_cvb.learning.logistic import is_plain_logistic, newton_steps
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.reading.corpus import names_of_columns
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
@@ -181,8 +182,14 @@ def _cautions_of_separation(estimators: tuple[Any, ...], inputs: np.ndarray) -> 
     return [told] * bool(far)
 
 
-def refuse_many_tables(inputs: np.ndarray, n_states: int) -> None:
-    """Raise where tables of all distinct inputs would not fit."""
+def check_inputs(inputs: np.ndarray, n_states: int, estimator: WeightedEstimator) -> None:
+    """Raise where a classifier takes no weights, or tables of all distinct inputs do not fit."""
+    own = last_step(estimator)
+    if not has_fit_parameter(own, "sample_weight"):
+        raise InvalidParameterError(
+            f"Transitions(estimator=...): {type(own).__name__} takes no sample_weight in fit, by "
+            "which pairs of states are counted; take one that does"
+        )
     if len(inputs) * n_states**2 > _MOST_CELLS:
         raise InvalidParameterError(
             f"Transitions(inputs=...): {len(inputs)} distinct rows of inputs with {n_states}^2 "

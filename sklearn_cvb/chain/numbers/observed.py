@@ -16,8 +16,8 @@ from sklearn_cvb.chain.numbers.e_step import (
 )
 from sklearn_cvb.chain.numbers.input_transitions import (
     InputChain,
+    check_inputs,
     layout_with_inputs,
-    refuse_many_tables,
     with_states_in_order,
     without_tables,
 )
@@ -148,7 +148,8 @@ class NumberObservation(Observation):
             tables = {"n_tables": n_tables + has_new, "has_contexts": True, "has_new": has_new}
             cells = cells._replace(chain=cells.chain._replace(**tables))
         if series.inputs is not None:
-            refuse_many_tables(series.inputs, cells.n_states)
+            classifier = options.transitions.classifier
+            check_inputs(series.inputs, cells.n_states, classifier)
             cells = layout_with_inputs(cells, len(series.inputs))
         problem = NumericProblem(
             corpus,

@@ -11,6 +11,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
@@ -366,3 +367,16 @@ def test_residuals_are_normal():
     table, _ = simulated(2000, seed=3)
     residuals = fitted([table], max_iter=200).pseudo_residuals([table], random_state=0)[0]
     assert stats.kstest(residuals.ravel(), "norm").pvalue > 1e-3
+
+
+def test_of_other_classifiers_the_best_sweep_is_kept():
+    table, _ = simulated()
+    model = fitted([table], estimator=CLASSIFIERS["boosted"], max_iter=40)
+    assert model.objective_ == model.history_.max()
+    assert model.converged_ == (len(model.history_) - 1 - model.history_.argmax() == 3)
+    assert model.score_samples([table]).sum() >= model.objective_ - 1e-9
+
+
+def test_a_classifier_without_weights_is_refused():
+    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight"):
+        fitted([simulated(30)[0]], estimator=KNeighborsClassifier())
