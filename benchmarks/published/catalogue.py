@@ -86,7 +86,7 @@ EXPERIMENTS = {
     ),
     "streaming": Experiment("one pass over a corpus in batches", 20, ("brown", "mac_morpho")),
     "streams": Experiment(
-        "one long sequence in steps, after Foti et al. (2014)", 20, ("alice", *_WSJ)
+        "one long sequence in steps, after Foti et al. (2014)", 16, ("alice", *_WSJ)
     ),
     "subjects": Experiment("subjects that share and differ", 10, ("japanese_vowels", "xl-wa")),
     "table1": Experiment(f"{_COLLAPSED}, table 1", 35, ("brown", *_WSJ)),

@@ -23,7 +23,6 @@ WAITING = [
     "series",
     "states",
     "streaming",
-    "streams",
     "unknown_words",
     "vowels",
     "wrong_models",
