@@ -1,4 +1,6 @@
-"""Choosing the number of states by criteria: evidence, held-out perplexity, AIC, BIC and ICL."""
+"""Choosing the number of states by criteria: evidence, held-out perplexity, AIC, BIC and ICL; and
+walking forward through a series, so that nothing is known before its time.
+"""
 
 import math
 from collections.abc import Iterable
@@ -8,13 +10,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
 
 from sklearn_cvb.chain.predictions.prediction import log_posterior_of_paths
 from sklearn_cvb.estimators.door import learned_of
+from sklearn_cvb.metrics.matching import match_states, relabel
 from sklearn_cvb.reading.corpus import samples_of
-from sklearn_cvb.reading.validation import Seed
+from sklearn_cvb.reading.validation import Seed, check_counts
 
-__all__ = ["ComponentSelection", "Criterion", "integrated_likelihood", "select_components"]
+__all__ = [
+    "ComponentSelection",
+    "Criterion",
+    "WalkForward",
+    "integrated_likelihood",
+    "select_components",
+    "walk_forward",
+]
+
+# Every so many refits a fresh start is tried as well: who only goes on may be caught.
+_FRESH = 10
 
 # The attribute that stands for the evidence, and its unit.
 _EVIDENCE = {
@@ -209,3 +223,110 @@ def _split_in_two(X: Any, test_size: float, random_state: Seed) -> tuple[Any, An
             "leaves nothing to one side"
         )
     return [series[: n_steps - held_out]], [series[n_steps - held_out :]]
+
+
+class WalkForward(NamedTuple):
+    """What was known of each step at its time.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n_steps - first, n_components)
+        p(z_t | x up to t), under a model that was fitted to earlier steps.
+    log_density : ndarray of shape (n_steps - first,)
+        log p(x_t | all before) under the same model (nats); its mean is a score of forecasts one
+        step ahead.
+    models : list of fitted models
+    refit_at : ndarray of shape (n_models,)
+        How many steps there were when each model was fitted: the i-th model sees none from
+        ``refit_at[i]`` on, and tells of those up to the next refit.
+    """
+
+    proba: np.ndarray
+    log_density: np.ndarray
+    models: list[Any]
+    refit_at: np.ndarray
+
+
+def walk_forward(
+    estimator: Any, series: Any, *, first: int, refit_every: int = 1, window: int | None = None
+) -> WalkForward:
+    """Fit a model again and again as a series grows, and ask it of the steps that it has not seen.
+
+    Regimes without looking ahead: posteriors of a fit to the whole series know how it ends.
+    A refit begins where the last one ended (``init=``), so that states keep their names. Every
+    tenth time a fresh start is made, too; its states are matched to those before by the steps that
+    both have seen, and it is taken if its objective is higher.
+
+    Parameters
+    ----------
+    estimator : EMHMM, VBHMM or another hidden Markov model
+        It is cloned. Its `n_init` counts for the first fit and for fresh starts.
+    series : array of shape (n_steps,) or (n_steps, n_columns), DataFrame, or list of symbols
+        One sequence.
+    first : int
+        How many steps the first fit is to.
+    refit_every : int, default=1
+        Steps from one fit to the next.
+    window : int or None, default=None
+        Fit to so many last steps; None: to all so far.
+
+    Returns
+    -------
+    WalkForward
+
+    Raises
+    ------
+    ValueError
+        If `first`, `refit_every` or `window` are not positive, or the series has no more than
+        `first` steps.
+
+    See Also
+    --------
+    sklearn_cvb.metrics.relabel : ``relabel(model, by="means")`` sorts states by what they emit.
+
+    Notes
+    -----
+    Whatever is made of the whole series beforehand, such as a scaler that was fitted to it, looks
+    ahead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_cvb import EMHMM
+    >>> from sklearn_cvb.selection import walk_forward
+    >>> rng = np.random.default_rng(0)
+    >>> returns = rng.normal(0, np.repeat([1.0, 4.0, 1.0, 4.0], 60))
+    >>> model = EMHMM(2, emission="gaussian", random_state=0)
+    >>> walked = walk_forward(model, returns, first=100, refit_every=20)
+    >>> walked.proba.shape, walked.refit_at.tolist()
+    ((140, 2), [100, 120, 140, 160, 180, 200, 220])
+    """
+    check_counts(first=first, refit_every=refit_every, window=1 if window is None else window)
+    n_steps = len(series)
+    if n_steps <= first:
+        raise ValueError(f"series has {n_steps} steps, of which first={first} leaves none to tell")
+    proba, density, models = [], [], list[Any]()
+    refit_at = np.arange(first, n_steps, refit_every)
+    for number, seen in enumerate(refit_at.tolist()):
+        begin, end = max(0, seen - (window or seen)), min(n_steps, seen + refit_every)
+        past = [_safe_indexing(series, slice(begin, seen))]
+        models.append(_next_fit(estimator, past, models[-1] if models else None, number))
+        known = [_safe_indexing(series, slice(begin, end))]
+        proba.append(models[-1].filter_proba(known)[0][seen - begin :])
+        # Of each prefix: what a step adds is its density given all before.
+        prefixes = [_safe_indexing(series, slice(begin, t)) for t in range(seen, end + 1)]
+        density.append(np.diff(models[-1].score_samples(prefixes)))
+    return WalkForward(np.concatenate(proba), np.concatenate(density), models, refit_at)
+
+
+def _next_fit(estimator: Any, past: list[Any], before: Any, number: int) -> Any:
+    """A fit that goes on from the one before, or a fresh one with its names, if that is better."""
+    if before is None:
+        return clone(estimator).fit(past)
+    going_on = clone(estimator).set_params(init=before, n_init=None).fit(past)
+    if number % _FRESH:
+        return going_on
+    fresh = clone(estimator).fit(past)
+    if fresh.objective_ <= going_on.objective_:
+        return going_on
+    return relabel(fresh, match_states(going_on.predict(past), fresh.predict(past)))

@@ -1,8 +1,12 @@
-"""Choosing the number of states: the criteria are what they say, and find a known number."""
+"""Choosing the number of states: the criteria are what they say, and find a known number.
+
+Walking forward: nothing is known before its time, and states keep their names.
+"""
 
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Symbols, Transitions
@@ -12,6 +16,7 @@ from sklearn_cvb.selection import (
     Criterion,
     integrated_likelihood,
     select_components,
+    walk_forward,
 )
 
 # Three states that follow each other, each with its own symbol.
@@ -175,3 +180,91 @@ def test_a_printed_selection_is_a_table_with_stars():
         "     2    -99.25*                 2.25",
         "    10      -101                     2*",
     ]
+
+
+def regimes(n_states, n_steps=900, seed=0):
+    """Returns whose spread and mean change with a regime that lasts for 50 steps."""
+    rng, state = np.random.default_rng(seed), np.zeros(n_steps, int)
+    moves = np.full((n_states, n_states), 0.02 / max(1, n_states - 1))
+    np.fill_diagonal(moves, 0.98)
+    means, widths = np.array([0.08, -0.1, 0.0]), np.array([0.6, 1.8, 1.0])
+    for t in range(1, n_steps):
+        state[t] = rng.choice(n_states, p=moves[state[t - 1]])
+    return means[state] + widths[state] * rng.normal(size=n_steps)
+
+
+def n_swaps(walked, series):
+    """How often the states of a refit agree better with those before under other names."""
+    swaps = 0
+    for before, after, seen in zip(
+        walked.models, walked.models[1:], walked.refit_at[1:].tolist(), strict=False
+    ):
+        past = [series[:seen]]
+        old, new = before.predict(past)[0], after.predict(past)[0]
+        orders = itertools.permutations(range(before.n_components))
+        best = max(orders, key=lambda order: (np.array(order)[new] == old).mean())
+        swaps += (np.array(best)[new] == old).mean() > (new == old).mean()
+    return swaps
+
+
+@pytest.mark.parametrize("kind", [EMHMM, VBHMM])
+def test_states_keep_their_names_and_nothing_is_known_before_its_time(kind):
+    series = regimes(2, 500)
+    model = kind(2, emission="gaussian", random_state=0, max_iter=200)
+    settings = {"first": 200, "refit_every": 25}
+    walked = walk_forward(model, series, **settings)
+    assert walked.refit_at.tolist() == list(range(200, 500, 25))
+    assert walked.proba.shape == (300, 2)
+    assert n_swaps(walked, series) == 0
+    for end in (230, 401):
+        earlier = walk_forward(model, series[:end], **settings)
+        np.testing.assert_array_equal(earlier.proba, walked.proba[: end - 200])
+        np.testing.assert_array_equal(earlier.log_density, walked.log_density[: end - 200])
+    own = walked.models[3]
+    exact = own.filter_proba([series[:300]])[0][275:]
+    np.testing.assert_array_equal(walked.proba[75:100], exact)
+    total = own.score_samples([series[:300]])[0] - own.score_samples([series[:275]])[0]
+    assert walked.log_density[75:100].sum() == pytest.approx(total, abs=1e-9)
+
+
+@pytest.mark.long
+def test_no_refit_of_a_hundred_swaps_names():
+    swaps = n_refits = 0
+    for n_states, seed in itertools.product((2, 3), range(3)):
+        series = regimes(n_states, seed=seed)
+        model = EMHMM(n_states, emission="gaussian", random_state=0, max_iter=200)
+        walked = walk_forward(model, series, first=300, refit_every=35)
+        swaps, n_refits = swaps + n_swaps(walked, series), n_refits + len(walked.models) - 1
+    assert n_refits > 100
+    assert swaps == 0
+
+
+def test_a_window_forgets_and_frames_and_symbols_are_walked_through():
+    series = regimes(2, 300)
+    model = VBHMM(2, emission="gaussian", random_state=0, max_iter=50)
+    walked = walk_forward(model, series, first=150, refit_every=50, window=100)
+    last = walked.models[-1]
+    assert len(last.labels_[0]) == 100
+    exact = last.filter_proba([series[150:300]])[0][100:]
+    np.testing.assert_array_equal(walked.proba[100:], exact)
+    frame = pd.DataFrame({"x": series})
+    by_name = walk_forward(model, frame, first=150, refit_every=50, window=100)
+    np.testing.assert_array_equal(by_name.proba, walked.proba)
+    letters = list("abcab" * 12)
+    of_symbols = walk_forward(VBHMM(2, random_state=0), letters, first=30, refit_every=15)
+    assert np.isfinite(of_symbols.log_density).all()
+    np.testing.assert_allclose(of_symbols.proba.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"first": 0}, "first"),
+        ({"first": 20, "refit_every": 0}, "refit_every"),
+        ({"first": 20, "window": 0}, "window"),
+        ({"first": 60}, "leaves none to tell"),
+    ],
+)
+def test_walks_that_cannot_begin_are_refused(settings, told):
+    with pytest.raises(ValueError, match=told):
+        walk_forward(EMHMM(2, emission="gaussian"), regimes(2, 60), **settings)

@@ -14,6 +14,7 @@ from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 from sklearn_cvb.reading.corpus import as_array
 from sklearn_cvb.reading.dictionary import Coverage, is_weighted, tags_of
+from sklearn_cvb.reading.validation import check_choice
 
 
 def match_states(y_true: Sequence[Any], y_pred: Sequence[Any]) -> dict[Any, Any]:
@@ -61,18 +62,29 @@ def match_states(y_true: Sequence[Any], y_pred: Sequence[Any]) -> dict[Any, Any]
     return {predicted_labels[j]: true_labels[i] for i, j in matched_pairs(counts)}
 
 
-def relabel(model: Any, names: Mapping[Any, Any] | Sequence[Any]) -> Any:
+def relabel(
+    model: Any,
+    names: Mapping[Any, Any] | Sequence[Any] | None = None,
+    *,
+    by: str | None = None,
+    column: int = 0,
+) -> Any:
     """A copy of a fitted model whose states are numbered otherwise, or bear names.
 
     Parameters
     ----------
     model : fitted hidden Markov model or tagger
-    names : dict or sequence
+    names : dict or sequence, or None, default=None
         The new number or name of each state (of each tag, for a tagger), by its old one; a
         sequence lists them in the order of the states. New numbers 0..n_components-1 renumber a
         model: states missing from a dict take the free numbers in ascending order. Other values
         are names, and make the model a tagger without a dictionary, or rename a tagger's tags;
-        states missing from a dict keep their number (tag) as name.
+        states missing from a dict keep their number (tag) as name. None with `by`.
+    by : {"means", "variances", "durations"} or None, default=None
+        Number states in ascending order of what they emit, where that are numbers, or of how long
+        their visits last: so that refits, and other seeds, have the same names.
+    column : int, default=0
+        Which column's means or variances.
 
     Returns
     -------
@@ -84,7 +96,8 @@ def relabel(model: Any, names: Mapping[Any, Any] | Sequence[Any]) -> Any:
     ------
     ValueError
         If two states get one name, a name is given to an unknown state, or a sequence has another
-        length than there are states.
+        length than there are states; if both or none of `names` and `by` are given, or states emit
+        nothing that has means.
     TypeError
         If states would get names and the observations of the model are numbers: there are no
         taggers of these.
@@ -102,8 +115,25 @@ def relabel(model: Any, names: Mapping[Any, Any] | Sequence[Any]) -> Any:
     >>> names = match_states([["D", "N", "D", "N"], None, None], model.labels_)
     >>> relabel(model, names).predict([["a", "cat"]])[0]
     array(['D', 'N'], dtype=object)
+
+    Regimes from calm to wild:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> returns = [rng.normal(0, np.repeat([1.0, 4.0, 1.0, 4.0], 60))]
+    >>> model = VBHMM(2, emission="gaussian", random_state=0).fit(returns)
+    >>> relabel(model, by="variances").covariances_.ravel().round().tolist()
+    [1.0, 18.0]
     """
     learned = learned_of(model)
+    if (names is None) == (by is None):
+        raise ValueError("give either names or by, such as by='means'")
+    if by is not None:
+        check_choice("by", by, ("means", "variances", "durations"))
+        # Equal ones stay in their order.
+        order = np.argsort(_values_of_states(model, by, column), kind="stable")
+        return _with_order(model, np.argsort(order).tolist())
+    assert names is not None, "one of both is given"
     if isinstance(learned.words, TagKnowledge):
         tags = model.classes_.tolist()
         new = dict(zip(tags, _all_names(names, tags, fill=False), strict=True))
@@ -123,6 +153,28 @@ def relabel(model: Any, names: Mapping[Any, Any] | Sequence[Any]) -> Any:
             "what it predicts, such as np.array(names)[states]"
         )
     return _with_tag_names(model, _all_names(names, states, fill=False))
+
+
+def _values_of_states(model: Any, by: str, column: int) -> np.ndarray:
+    """What the states of a model are sorted by, (n_components,)."""
+    learned = learned_of(model)
+    numeric = None if learned.extra is None else learned.extra.numeric
+    if isinstance(learned.words, TagKnowledge):
+        raise ValueError("by is for states that are numbers, and those of taggers have names")
+    if by != "durations":
+        if numeric is None:
+            raise ValueError(f"by={by!r} is for models of numbers: symbols have none")
+        table = numeric.family.moments(numeric.point)[by == "variances"]
+        if not 0 <= column < table.shape[1]:
+            raise ValueError(f"column={column} is none of the {table.shape[1]} columns")
+        values: np.ndarray = table[:, column]
+        return values
+    if hasattr(model, "durations_"):
+        lengths: np.ndarray = model.durations_ @ np.arange(1, model.durations_.shape[1] + 1)
+        return lengths
+    moves = model.transmat_
+    stays = np.diagonal(moves, axis1=-2, axis2=-1)
+    return stays if moves.ndim == 2 else stays.mean(axis=0)
 
 
 def _all_names(names: Mapping[Any, Any] | Sequence[Any], old: list[Any], fill: bool) -> list[Any]:

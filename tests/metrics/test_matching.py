@@ -13,6 +13,7 @@ from sklearn_cvb import (
     CVBHMM,
     EMHMM,
     VBHMM,
+    Durations,
     EMHMMTagger,
     GibbsHMM,
     Samples,
@@ -20,6 +21,7 @@ from sklearn_cvb import (
     Transitions,
     VBHMMTagger,
 )
+from sklearn_cvb.emissions import Gaussian
 from sklearn_cvb.metrics import (
     match_states,
     one_to_one_accuracy,
@@ -286,3 +288,40 @@ def test_intervals_of_a_renumbered_sampler_go_with_its_states():
     there = after.transition[:, order][:, :, order]
     np.testing.assert_allclose(there, before.transition, rtol=1e-6)
     np.testing.assert_allclose(after.emission[:, order], before.emission, rtol=1e-6)
+
+
+def test_states_are_sorted_by_what_they_emit_or_how_long_they_last():
+    rng = np.random.default_rng(0)
+    state = np.repeat([0, 1, 2, 0, 1, 2], [90, 20, 50, 90, 20, 50])
+    table = np.array([4.0, -3.0, 0.0])[state] + np.array([1.0, 0.3, 2.0])[state] * rng.normal(
+        size=len(state)
+    )
+    X = [np.column_stack([rng.normal(size=len(state)), table])]
+    model = VBHMM(3, emission=Gaussian("diag"), n_init=3, random_state=0).fit(X)
+    by_mean = relabel(model, by="means", column=1)
+    assert (np.diff(by_mean.means_[:, 1]) > 0).all()
+    by_variance = relabel(model, by="variances", column=1)
+    assert (np.diff(by_variance.covariances_[:, 1]) > 0).all()
+    lasting = relabel(model, by="durations")
+    assert (np.diff(np.diagonal(lasting.transmat_)) > 0).all()
+    for other in (by_mean, by_variance, lasting):
+        assert other.score(X) == pytest.approx(model.score(X), rel=1e-12)
+    visits = Transitions(durations=Durations("poisson", longest=100))
+    timed = EMHMM(3, emission=Gaussian("diag"), transitions=visits, random_state=0, max_iter=30)
+    lengths = relabel(timed.fit(X), by="durations").durations_ @ np.arange(1, 101)
+    assert (np.diff(lengths) > 0).all()
+
+
+def test_what_states_cannot_be_sorted_by_is_told():
+    model = VBHMM(2, random_state=0).fit([list("abab"), list("ba")])
+    with pytest.raises(ValueError, match="symbols have none"):
+        relabel(model, by="means")
+    with pytest.raises(ValueError, match="either names or by"):
+        relabel(model)
+    with pytest.raises(ValueError, match="either names or by"):
+        relabel(model, [1, 0], by="means")
+    with pytest.raises(ValueError, match="by must be"):
+        relabel(model, by="size")
+    numbers = VBHMM(2, emission="gaussian", random_state=0).fit([np.arange(20.0) % 7])
+    with pytest.raises(ValueError, match="none of the 1 columns"):
+        relabel(numbers, by="means", column=1)
