@@ -284,8 +284,7 @@ class AutoRegressive(LinearEmission):
         refuse_too_wide(moments, units)
         every = StandardUnits(*(np.tile(own, self.order + 1) for own in units))
         prior = self._prior(every, self.order * len(moments.means), n_states)
-        switches = self._switches(range(1, self.order + 1), prior)
-        switches = np.repeat(switches, len(moments.means))
+        switches = np.repeat(self._switches(range(1, self.order + 1), prior), len(moments.means))
         given = prior, units, int(self.order), n_states, self._is_tied()
         from sklearn_cvb.emissions.linear import AutoRegressiveFamily
         from sklearn_cvb.emissions.shared_slopes import SharedSlopesAutoRegressiveFamily

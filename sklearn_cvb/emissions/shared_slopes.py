@@ -43,8 +43,7 @@ class SharedSlopesFamily(RegressionFamily):
         super().__init__(*settings)
         self.switches = switches
         # All states but one have no slopes of their own for these.
-        n_shared = int((~switches).sum())
-        self.n_parameters -= (self.n_states - 1) * n_shared * self.n_outputs
+        self.n_parameters -= (self.n_states - 1) * int((~switches).sum()) * self.n_outputs
 
     def most_likely(self, statistics: np.ndarray, before: LinearPoint | None = None) -> LinearPoint:
         if before is None:

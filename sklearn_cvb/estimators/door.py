@@ -91,9 +91,11 @@ def posterior_means_of(model: Any) -> HMMParameters:
     emitted = model._learned.extra.numeric
     tables = emitted.family.stated(emitted.point).items()
     own = {name: table for name, table in tables if not name.startswith("precisions")}
-    names, categories, context = emitted.columns
+    names, categories, context, inputs = emitted.columns
     if names is not None:
-        own["feature_names_in"] = [name for i, name in enumerate(names) if i != context]
+        own["feature_names_in"] = [
+            name for i, name in enumerate(names) if i not in (context, *inputs)
+        ]
     if categories:
         own["categories"] = dict(categories)
     return HMMParameters(**chain_tables, emissions=own)

@@ -7,11 +7,20 @@ import pytest
 from emissions.plain import CASES, bound, scores_of, soft
 from scipy import stats
 from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, HMMParameters
 from sklearn_cvb.chain.numbers import clusters
 from sklearn_cvb.display import ModelSummary
-from sklearn_cvb.emissions import AutoRegressive, Columns, Gaussian, Poisson, Regression, linear
+from sklearn_cvb.emissions import (
+    AutoRegressive,
+    Columns,
+    Estimator,
+    Gaussian,
+    Poisson,
+    Regression,
+    linear,
+)
 from sklearn_cvb.reading.moments import moments_of
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.store import write_numbers
@@ -166,6 +175,31 @@ def test_one_state_has_the_same_residuals_tied_or_not():
             found.append((model.history_, np.squeeze(model.covariances_)))
         for one, other in zip(*found, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_sweeps_are_those_of_least_squares_of_scikit_learn(tied):
+    _, table = lines(n_inputs=2)
+    init = HMMParameters(
+        startprob=[0.5, 0.5],
+        transmat=[[0.9, 0.1], [0.2, 0.8]],
+        emissions={
+            "intercepts": [[0.1], [-0.2]],
+            "coefficients": [[[0.5], [1.0]], [[-1.0], [0.0]]],
+            "covariances": [[1.5]] if tied else [[[1.5]], [[1.5]]],
+        },
+    )
+    own = Regression([0, 1], covariance_type="tied" if tied else "full")
+    model = EMHMM(2, emission=own, init=init, max_iter=8, tol=0).fit([table])
+    sides = [LinearRegression(), LinearRegression()]
+    for k, one in enumerate(sides):
+        one.coef_ = np.ravel(init.emissions["coefficients"][k])
+        one.intercept_ = init.emissions["intercepts"][k][0]
+    given = {"estimators": sides, "dispersions": [[1.5], [1.5]]}
+    other = Estimator(LinearRegression(), [0, 1], dispersion="tied" if tied else "state")
+    init = HMMParameters(startprob=init.startprob, transmat=init.transmat, emissions=given)
+    plain = EMHMM(2, emission=other, init=init, max_iter=8, tol=0, n_init=1).fit([table])
+    np.testing.assert_allclose(model.history_, plain.history_, rtol=1e-9)
 
 
 def test_a_state_without_steps_keeps_its_line_and_shares_the_covariance():
