@@ -103,12 +103,12 @@ class EMHMM(
 
     _algorithm = expectation_maximisation
 
-    def transmat_of(self, X: Any) -> np.ndarray:
+    def transmat_of(self, inputs: Any) -> np.ndarray:
         """Transitions into each step of a sequence with these inputs (``Transitions(inputs=...)``).
 
         Parameters
         ----------
-        X : DataFrame or array of shape (n_steps, n_inputs)
+        inputs : DataFrame or array of shape (n_steps, n_inputs)
             Frames may have other columns, too.
 
         Returns
@@ -119,12 +119,12 @@ class EMHMM(
         Raises
         ------
         ValueError
-            If transitions depend on no inputs, or X lacks some.
+            If transitions depend on no inputs, or some are missing.
         """
         from sklearn_cvb.chain.numbers.input_transitions import tables_under
 
         learned = learned_of(self)
-        return tables_under(learned.extra.numeric, learned.layout.n_states, X)
+        return tables_under(learned.extra.numeric, learned.layout.n_states, inputs)
 
 
 class VBHMM(PosteriorFields, BoundedSweepFields, StartFields, HMMInBatches, HMM):

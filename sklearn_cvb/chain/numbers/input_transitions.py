@@ -63,13 +63,13 @@ def tables_under(fitted: EmissionFit | None, n_states: int, given: Any) -> np.nd
         own = [names[column] for column in inputs]
         lacking = [name for name in own if name not in names_of_columns(given)]
         if lacking:
-            raise ValueError(f"X lacks the columns {lacking!r}, which transitions depend on")
+            raise ValueError(f"inputs lack the columns {lacking!r}, which transitions depend on")
         given = np.column_stack([np.asarray(given[name], np.float64) for name in own])
-    rows = as_numbers("X", given)
+    rows = as_numbers("inputs", given)
     if rows.ndim != 2 or rows.shape[1] != len(inputs) or not np.isfinite(rows).all():
         raise ValueError(
-            f"X has shape {rows.shape}: give finite inputs, a row for each step and a column for "
-            f"each of the {len(inputs)}"
+            f"inputs have shape {rows.shape}: give finite numbers, a row for each step and a column "
+            f"for each of the {len(inputs)} inputs of transitions"
         )
     return tables_of(fitted.transitions, rows, n_states)
 

@@ -233,9 +233,9 @@ def test_frames_name_inputs():
     both = EMHMM(2, emission=lines, transitions=Transitions(inputs=["v"]), random_state=0)
     both.set_params(max_iter=5).fit([frame.assign(note="unread")])
     assert both.score([frame]) == pytest.approx(both.score([frame[["y", "u", "v"]].copy()]))
-    with pytest.raises(ValueError, match="lacks the columns"):
+    with pytest.raises(ValueError, match="lack the columns"):
         model.transmat_of(frame[["u"]])
-    with pytest.raises(ValueError, match="give finite inputs"):
+    with pytest.raises(ValueError, match="give finite numbers"):
         model.transmat_of(table)
 
 
