@@ -68,8 +68,8 @@ def tables_under(fitted: EmissionFit | None, n_states: int, given: Any) -> np.nd
     rows = as_numbers("inputs", given)
     if rows.ndim != 2 or rows.shape[1] != len(inputs) or not np.isfinite(rows).all():
         raise ValueError(
-            f"inputs have shape {rows.shape}: give finite numbers, a row for each step and a column "
-            f"for each of the {len(inputs)} inputs of transitions"
+            f"inputs have shape {rows.shape}: give finite numbers, a row for each step and a "
+            f"column for each of the {len(inputs)} inputs of transitions"
         )
     return tables_of(fitted.transitions, rows, n_states)
 
