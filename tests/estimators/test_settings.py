@@ -6,8 +6,10 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.utils._param_validation import InvalidParameterError
 
 import sklearn_cvb
@@ -69,6 +71,8 @@ OTHERS = {
         "prior": HDP(GammaPrior(2.0)),
         "contexts": "hour",
         "durations": Durations("poisson"),
+        "inputs": ["heat"],
+        "estimator": GaussianNB(var_smoothing=1e-3),
     },
     Durations: {"law": "poisson", "longest": 9},
     Windows: {"length": 7},
@@ -106,6 +110,9 @@ BAD = {
         ("contexts", -1),
         ("contexts", 1.5),
         ("durations", "gamma"),
+        ("inputs", "heat"),
+        ("estimator", "logistic"),
+        ("estimator", LinearRegression()),
     ],
     Durations: [("law", "gamma"), ("law", 3), ("longest", 0), ("longest", 2.5)],
     Windows: [("length", 0), ("length", 2.5), ("length", None)],
@@ -153,7 +160,7 @@ def made(kind, **values):
 
 def same(one, other):
     """Whether two values of parameters are equal, objects by their fields."""
-    if isinstance(one, Setting) and isinstance(other, Setting):
+    if isinstance(one, Setting | BaseEstimator) and isinstance(other, Setting | BaseEstimator):
         left, right = one.get_params(deep=False), other.get_params(deep=False)
         return type(one) is type(other) and all(same(left[name], right[name]) for name in left)
     return np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other

@@ -59,12 +59,6 @@ class NumericProblem(NamedTuple):
             return [(0, self.corpus.n_sequences)]
         return even_pieces(self.corpus.starts, _PIECE)
 
-    def most_likely(self, statistics: np.ndarray, before: Any = None) -> Any:
-        """The parameters of emissions that statistics of all steps make most likely."""
-        if self.family.learns_from_steps:
-            return self.family.fit_steps(self.observations, statistics, before)
-        return self.family.most_likely(statistics, before)
-
     def allocate(self, shape: tuple[int, ...]) -> Any:
         """A table for shares of units between sweeps."""
         return np.empty(shape)
@@ -100,6 +94,13 @@ class NumericProblem(NamedTuple):
         """The tables that lead to some steps, whose sequences begin at `starts` among them."""
         own = None if self.contexts is None else self.contexts[begin:end]
         return context_stretches(own, starts)
+
+
+def most_likely(problem: Any, statistics: np.ndarray, before: Any = None) -> Any:
+    """The parameters of emissions that statistics of all steps make most likely."""
+    if problem.family.learns_from_steps:
+        return problem.family.fit_steps(problem.observations, statistics, before)
+    return problem.family.most_likely(statistics, before)
 
 
 def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:

@@ -241,7 +241,7 @@ class NumberChain(Model):
         """The mode in the softmax basis, and minus its log prior density."""
         chain, family = without_emission(counts), self.problem.family
         weights = posterior_mean(chain, prior, self.cells, before.chain)
-        point = self.problem.most_likely(counts.emission, before.point)
+        point = e_step.most_likely(self.problem, counts.emission, before.point)
         cost = -log_prior_density(chain, prior, weights, self.cells) - family.log_prior(point)
         return NumberWeights(weights, family.log_densities(point), point), cost
 

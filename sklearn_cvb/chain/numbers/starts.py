@@ -18,6 +18,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     expected_counts,
     independent_posteriors,
     infer,
+    most_likely,
     tables_of_weights,
 )
 from sklearn_cvb.chain.numbers.legal_paths import (
@@ -171,7 +172,7 @@ def weights_of_draws(
     (posterior,) = starting_posteriors(problem, "token", rng, problem.pieces())
     whole = np.array([0, len(posterior)])
     statistics = problem.family.statistics(problem.observations, posterior, whole)[0]
-    point = problem.most_likely(statistics)
+    point = most_likely(problem, statistics)
     scores = problem.family.log_densities(point)
     return NumberWeights(_lasting_states(problem.cells, stays), scores, point)
 
@@ -213,7 +214,7 @@ def _point_of(problem: NumericProblem, statistics: np.ndarray) -> Any:
     """Means given first statistics, or what is fitted to them."""
     family = problem.family
     learns = family.learns_from_steps
-    return problem.most_likely(statistics) if learns else family.mean(statistics)
+    return most_likely(problem, statistics) if learns else family.mean(statistics)
 
 
 def first_counts(problem: NumericProblem, posteriors: Iterable[np.ndarray]) -> HMMCounts:

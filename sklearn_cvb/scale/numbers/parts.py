@@ -259,7 +259,7 @@ class NumbersInParts(ProblemInParts):
     """A problem whose series are in shards."""
 
     any_ambiguous = True
-    known = None
+    known = inputs = None
     chain: type[ShardedNumbers] = ShardedNumbers
 
     def __init__(self, plan: NumberPlan, summaries: list[PartSummary], source: ShardSource) -> None:
