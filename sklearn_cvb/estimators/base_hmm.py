@@ -122,13 +122,6 @@ class EmissionFields(Parameters):
     coefficients_ : ndarray of shape (n_components, n_inputs, n_outputs)
         `covariances_` then are those of residuals: (n_components, n_outputs, n_outputs), or
         (n_outputs, n_outputs) where they are tied.
-    estimators_ : list of n_components fitted estimators
-        Of `Estimator` emissions.
-    dispersions_ : ndarray of shape (n_components, n_outputs)
-        Of their regressors, but of counts: variances of outputs, of Gamma outputs as a share of the
-        squared mean.
-    transition_estimators_ : list of n_components fitted classifiers
-        Of `Transitions` with inputs: from each state the probabilities of the next one.
     category_probabilities_ : list of ndarray of shape (n_components, n_categories)
         Of `Categorical` emissions, for each column.
     parts_ : list of dict
@@ -202,6 +195,13 @@ class PointEstimateFields(StateFields, EmissionFields, PathFields):
     ----------
     shapes_ : ndarray of shape (n_components, n_columns)
         Of Gamma emissions whose shapes are learned.
+    estimators_ : list of n_components fitted estimators
+        Of `Estimator` emissions.
+    dispersions_ : ndarray of shape (n_components, n_outputs)
+        Of their regressors, but of counts: variances of outputs, of Gamma outputs as a share of the
+        squared mean.
+    transition_estimators_ : list of n_components fitted classifiers
+        Of `Transitions` with inputs: from each state the probabilities of the next one.
     """
 
     alpha: PseudoCounts = 0.0

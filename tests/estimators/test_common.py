@@ -14,6 +14,7 @@ from estimators import heeded, known_words
 from interruption import Recorder, callbacks, watched
 from numba.core.registry import CPUDispatcher
 from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -27,6 +28,7 @@ from sklearn_cvb.emissions import (
     AutoRegressive,
     Categorical,
     Columns,
+    Estimator,
     Gamma,
     Gaussian,
     Mixture,
@@ -602,6 +604,10 @@ def test_fitted_attributes_are_documented(kind):
         models.append(quick(kind, emission=mixed).fit(text))
     if kind is sklearn_cvb.EMHMM:
         models.append(quick(kind, emission=Gamma(shape=None)).fit(numbers + 1.0))
+        moved = Transitions(inputs=[0])
+        lines = Estimator(LinearRegression(), inputs=[0], outputs=[1])
+        models.append(quick(kind, emission=lines).fit(numbers))
+        models.append(quick(kind, emission="gaussian", transitions=moved).fit(numbers))
     if kind in (sklearn_cvb.VBHMM, sklearn_cvb.CVBHMM, sklearn_cvb.GibbsHMM):
         models.append(quick(kind, transitions=Transitions(prior="hdp")).fit(SENTENCES))
         pooled = Transitions(contexts=1, prior="pooled")
