@@ -99,7 +99,11 @@ def penalty_of(estimator: WeightedEstimator) -> float | None:
     """
     own, name = last_step(estimator), type(last_step(estimator)).__name__
     if name == "LogisticRegression" and own.class_weight is None and own.solver != "liblinear":
-        share = own.l1_ratio or 0.0
+        # Until 1.8 a penalty had a parameter of its own.
+        penalty = getattr(own, "penalty", "l2")
+        if penalty is None:
+            return 0.0
+        share = 1.0 if penalty == "l1" else own.l1_ratio or 0.0
         coefficients = getattr(own, "coef_", np.zeros(1))
         size = share * np.abs(coefficients).sum() + 0.5 * (1.0 - share) * (coefficients**2).sum()
         return float(size / own.C)

@@ -21,8 +21,10 @@ def is_plain_logistic(settings: Any) -> bool:
     """Whether it is a logistic regression that these steps are for."""
     if type(settings).__name__ != "LogisticRegression" or settings.l1_ratio:
         return False
+    # Until 1.8 a penalty had a parameter of its own.
+    is_usual = getattr(settings, "penalty", "l2") in ("l2", "deprecated")
     of_classes = settings.class_weight is None and settings.intercept_scaling == 1
-    return bool(of_classes and settings.solver != "liblinear")
+    return bool(is_usual and of_classes and settings.solver != "liblinear")
 
 
 def n_coefficients(n_inputs: int, n_classes: int) -> int:
