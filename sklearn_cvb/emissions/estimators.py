@@ -238,7 +238,7 @@ class EstimatorScores(NamedTuple):
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K), 0 where a step is missing."""
         out[:] = 0.0
-        seen = np.flatnonzero(observations.observed[:, 0])  # type: ignore[index]
+        seen = np.flatnonzero(self.family.observed_mask(observations)[:, 0])
         if not len(seen):
             return
         inputs, outputs = self.family.split(observations.values[seen])
@@ -321,7 +321,9 @@ class EstimatorFamily(Family):
         self, observations: Observations, posterior: np.ndarray, before: Any = None
     ) -> EstimatorPoint:
         """Fitted estimators given posteriors (n_steps, K); those of states without steps stay."""
-        seen = np.flatnonzero(observations.observed[:, 0])  # type: ignore[index]
+        seen = np.flatnonzero(self.observed_mask(observations)[:, 0])
+        if not len(seen):
+            raise ValueError("no step of X has all inputs and outputs: there is nothing to learn")
         inputs, outputs = self.split(observations.values[seen])
         # Where sweeps are accelerated posteriors may lie beyond 0.
         found, weights = [], np.maximum(posterior[seen], 0.0)

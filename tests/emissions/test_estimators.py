@@ -520,3 +520,10 @@ def test_outputs_outside_a_law_are_named():
     table[7, 2] = -1.0
     with pytest.raises(ValueError, match="whole numbers from 0 on, got -1"):
         fitted(PoissonRegressor(), [table])
+
+
+def test_nothing_to_learn_from_is_told():
+    table = series("normal")
+    table[:, 2] = np.nan
+    with pytest.raises(ValueError, match="no step of X has all inputs and outputs"):
+        fitted(LinearRegression(), [table])
