@@ -39,6 +39,8 @@ class TrainingSequences(BaseHMM):
 
     def _training(self, learned: Learned, X: Any, y: Any) -> Reading:
         """The training sequences, read once more; ValueError where these are others."""
+        if learned.extra.is_weighted:
+            raise ValueError("intervals from sequences with weights (sample_weight) are not there")
         if X is None and learned.warm_start is not None:
             return learned.warm_start[0]
         if X is None or place_of(X) != "memory":

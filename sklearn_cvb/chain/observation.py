@@ -39,6 +39,8 @@ class Observation(FamilyObservation):
     """A kind of observations, and the options that they are read under."""
 
     options: ChainOptions
+    # How often each sequence counts in a fit; None for once.
+    sample_weight: np.ndarray | None = None
 
     # Whether there are words.
     has_vocabulary: ClassVar[bool]
@@ -58,7 +60,7 @@ class Observation(FamilyObservation):
 
     def without_init(self) -> Self:
         """The same without `init`, which may hold training data."""
-        return replace(self, options=self.options._replace(init=None))
+        return replace(self, options=self.options._replace(init=None), sample_weight=None)
 
     # Fitting
 
@@ -112,7 +114,7 @@ class Observation(FamilyObservation):
             fallback=kept,
             unknown_word_counts=rare,
             averages=algorithm.averages,
-            extra=ChainExtras(end, numeric),
+            extra=ChainExtras(end, numeric, is_weighted=self.sample_weight is not None),
             zero_cells=cells_kept_zero(init, model.cells, reading.words, state.prior),
         )
         attributes = {

@@ -13,8 +13,8 @@ from sklearn_cvb.scale.saving import Checkpoints
 class Annexes(Summaries, HmmlearnNames, Checkpoints):
     """What all models add to their family's base: summaries, checkpoints, and what compiles."""
 
-    def _learn(self, X: Any, y: Any) -> None:
+    def _learn(self, X: Any, y: Any, **asked: Any) -> None:
         # Where nobody would see it a fit does without.
         is_read = self.verbose or somebody_reads_errors()
         with announced_fit(self, self.verbose) if is_read else nullcontext():
-            super()._learn(X, y)
+            super()._learn(X, y, **asked)

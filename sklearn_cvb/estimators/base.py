@@ -84,9 +84,9 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         self._learn(X, y)
         return self
 
-    def _learn(self, X: Any, y: Any) -> None:
-        """Read X and y, and fit to them."""
-        self._fit_reading(self._read(X, y), X, y)
+    def _learn(self, X: Any, y: Any, **asked: Any) -> None:
+        """Read X and y, as else is asked of `_read`, and fit to them."""
+        self._fit_reading(self._read(X, y, **asked), X, y)
 
     def _open_saver(self, job: FitJob[Any]) -> AbstractContextManager[FitSaver]:
         """The saver of the fit while it runs: one that saves nothing."""

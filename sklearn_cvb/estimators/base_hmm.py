@@ -3,7 +3,7 @@ estimators inherit), the observation (how symbols or numbers are read), predicti
 """
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
+from sklearn_cvb.estimators.collections import checked_weights, counted_sequences
 from sklearn_cvb.estimators.door import (
     chain_start_of,
     checked_input,
@@ -41,7 +42,7 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.reading.corpus import Corpus, arrange, holds_names, holds_states
+from sklearn_cvb.reading.corpus import Corpus, arrange, holds_names, holds_states, refuse_lengths
 from sklearn_cvb.reading.events import refuse_bare_frame
 from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, check_choice
 from sklearn_cvb.scikit_learn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -340,8 +341,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     # Reading
 
-    def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
+    def _read(self, X: Any, y: Any, streams: bool = False, sample_weight: Any = None) -> Reading:
         observation = self._observation(to_fit=True)
+        if sample_weight is not None:
+            X, y, weights = counted_sequences(X, y, sample_weight)
+            observation = replace(observation, sample_weight=weights)
         observation.check()
         reading = observation.read(self._checked_input(X, to_fit=True), y, streams=streams)
         if self.supervision == "none" == self._fields["supervision"].default and (
@@ -383,6 +387,32 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         samples = self._samples(learned)
         X = self._checked_input(X, learned=learned)
         return log_likelihoods(self._observation(), learned, X, samples)
+
+    @without_lengths
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Mean log-likelihood (nats) per observed token; `score_samples` is per sequence.
+
+        Under posterior-mean parameters. What VB predicts is under others, the exponentials of
+        expected logs.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each sequence counts.
+
+        Returns
+        -------
+        float
+        """
+        if sample_weight is None:
+            return super().score(X, y)
+        log_z, observed = self._log_likelihoods(learned_of(self), X)
+        weights = checked_weights(sample_weight, len(log_z))
+        refuse_lengths(y, len(log_z), int(observed.sum()))
+        counted = weights > 0
+        return float(weights[counted] @ log_z[counted] / (weights @ observed))
 
     def aic(self, X: Any) -> float:
         """Akaike's information criterion: low is good.

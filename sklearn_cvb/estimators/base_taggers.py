@@ -6,6 +6,7 @@ from dataclasses import field, replace
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_cvb.chain.options import EstimatorKind
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
@@ -18,6 +19,7 @@ from sklearn_cvb.estimators.base_hmm import (
     PosteriorFields,
     StateFields,
 )
+from sklearn_cvb.estimators.collections import checked_weights
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
@@ -98,7 +100,7 @@ class BaseHMMTagger(TagFields, BaseHMM):
     _not_left = (EmissionFields, PosteriorFields, PointEstimateFields)
 
     @without_lengths
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Token accuracy with `y`, mean log-likelihood per token without.
 
         Parameters
@@ -106,6 +108,8 @@ class BaseHMMTagger(TagFields, BaseHMM):
         X : list, object array or Series of sequences, or array of shape (n_samples, length)
         y : list of tag sequences, default=None
             Tokens whose tag is None are left out.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each sequence counts.
 
         Returns
         -------
@@ -113,10 +117,10 @@ class BaseHMMTagger(TagFields, BaseHMM):
             The share of labelled tokens whose predicted tag is right, or nats per token.
         """
         if y is None:
-            return super().score(X)
-        return self._accuracy(X, y)
+            return super().score(X, None, sample_weight)
+        return self._accuracy(X, y, sample_weight)
 
-    def _accuracy(self, X: Any, y: Any) -> float:
+    def _accuracy(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of labelled tokens whose predicted tag is right."""
         learned = learned_of(self)
         weighted, knowledge = self._read_weighted(learned, X), learned.words
@@ -134,7 +138,12 @@ class BaseHMMTagger(TagFields, BaseHMM):
         warn(cautions)
         if not known.any():
             raise ValueError("y holds no known tag to score against")
-        return float(np.mean(path[known] == labels[known]))
+        is_right = path[known] == labels[known]
+        if sample_weight is None:
+            return float(np.mean(is_right))
+        weights = checked_weights(sample_weight, weighted.corpus.n_sequences)
+        lengths = np.diff(weighted.corpus.starts)
+        return float(np.average(is_right, weights=np.repeat(weights, lengths)[known]))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of `transform`: the tags, behind the name of the class.

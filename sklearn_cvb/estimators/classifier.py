@@ -1,5 +1,5 @@
 """Classifying sequences by Bayes' rule: one model for each class, all of which know the symbols of
-all training sequences; and how collections of sequences are taken apart.
+all training sequences.
 """
 
 import warnings
@@ -9,22 +9,23 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_consistent_length, column_or_1d, get_tags
+from sklearn.utils import _safe_indexing, check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.estimators.base_hmm import BaseHMM
+from sklearn_cvb.estimators.collections import as_collection, sequences_at
 from sklearn_cvb.estimators.door import checked_input, known_words
+from sklearn_cvb.estimators.fit_parameters import counted_to_fit, routing_of_fit
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.estimators.summaries import Summaries
 from sklearn_cvb.faces.translations import HmmlearnNames
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import is_table, samples_of
-from sklearn_cvb.reading.series import SamplesOfKnownColumns, cautions_of_rows
+from sklearn_cvb.reading.corpus import is_table
+from sklearn_cvb.reading.series import cautions_of_rows
 from sklearn_cvb.reading.times import cautions_of_times
 from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, as_numbers, warn
 from sklearn_cvb.scikit_learn import fit_context
@@ -69,7 +70,7 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
     estimators_ : list of estimators
         The model of each class.
     class_count_ : ndarray of shape (n_classes,)
-        Number of training sequences of each class.
+        Number of training sequences of each class, or the sum of their weights.
     class_log_prior_ : ndarray of shape (n_classes,)
         Log probability of each class.
 
@@ -89,7 +90,7 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
 
     @without_lengths
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fit a model to the sequences of each class.
 
         Parameters
@@ -98,6 +99,9 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
             As the models want it.
         y : array-like of shape (n_samples,)
             The label of each sequence.
+        **fit_params : dict
+            What else `fit` of the models takes, of each sequence: ``sample_weight`` with `EMHMM`
+            and `VBHMM`, by which priors of classes count, too.
 
         Returns
         -------
@@ -105,6 +109,8 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
 
         Raises
         ------
+        TypeError
+            If the models take no such parameter.
         ValueError
             If there is not one label for each sequence, or a single class; if a model cannot learn
             from its class, which the message names.
@@ -124,6 +130,7 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
             ) from error
         check_consistent_length(X, labels)
         check_classification_targets(labels)
+        X, labels, asked = counted_to_fit(self, X, labels, fit_params)
         classes, codes = np.unique(labels, return_inverse=True)
         names = classes.tolist()
         if not len(classes):
@@ -133,13 +140,15 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
                 f"{type(self).__name__} needs samples of at least 2 classes in the data, but y "
                 f"holds only one class: {names[0]!r}"
             )
-        counts = np.bincount(codes)
+        counts = np.bincount(codes, asked.get("sample_weight"))
         log_prior = self._log_prior(counts)
         model, X = with_vocabulary_of_all(self.estimator, X)
 
         def fitted(index: int) -> Any:
+            own = np.flatnonzero(codes == index)
+            more = {name: _safe_indexing(value, own) for name, value in asked.items()}
             try:
-                return clone(model).fit(sequences_at(X, np.flatnonzero(codes == index)))
+                return clone(model).fit(sequences_at(X, own), **more)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{error} (among those of class {names[index]!r})") from error
 
@@ -285,6 +294,8 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
         odds = np.clip(odds, -1e300, 1e300)
         return odds[:, 1] if len(classes) == 2 else odds
 
+    get_metadata_routing = routing_of_fit
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
@@ -332,28 +343,7 @@ def set_fitted_attributes(estimator: Any, like: Any, **attributes: Any) -> None:
     estimator.__dict__.update(own, **attributes)
 
 
-def as_collection(X: Any) -> Any:
-    """X, or a list or an array of what is in it where that has no length of its own."""
-    if issparse(X):
-        raise TypeError("Sparse data was passed, but sequences are dense: use X.toarray()")
-    if hasattr(X, "columns") and not is_table(X):
-        # A frame whose only column holds them.
-        return samples_of(X)
-    if hasattr(X, "shape") or isinstance(X, list | tuple):
-        return X
-    return np.asarray(X) if hasattr(X, "__array__") else samples_of(X)
-
-
 def _common_length(X: Any) -> int | None:
     """The length of all sequences of a list, None where they differ: arrays must have it then."""
     lengths = {len(sequence) for sequence in X} if isinstance(X, list | tuple) else set()
     return lengths.pop() if len(lengths) == 1 else None
-
-
-def sequences_at(X: Any, rows: np.ndarray) -> Any:
-    """Some of the sequences."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if isinstance(X, list | tuple):
-        return X.at(rows) if isinstance(X, SamplesOfKnownColumns) else [X[row] for row in rows]
-    return X[rows]

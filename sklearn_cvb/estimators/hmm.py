@@ -29,6 +29,7 @@ from sklearn_cvb.estimators.parameters import (
     gibbs_sampler,
     variational_bayes,
 )
+from sklearn_cvb.estimators.sample_weights import SampleWeights
 from sklearn_cvb.faces.hmm import JSONFace, KnownParameters
 from sklearn_cvb.learning.algorithms import CVB
 from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned
@@ -52,6 +53,7 @@ class EMHMM(
     UpdateFields,
     AcceleratedFields,
     StartFields,
+    SampleWeights,
     HMMInBatches,
     HMM,
 ):
@@ -127,7 +129,7 @@ class EMHMM(
         return tables_under(learned.extra.numeric, learned.layout.n_states, inputs)
 
 
-class VBHMM(PosteriorFields, BoundedSweepFields, StartFields, HMMInBatches, HMM):
+class VBHMM(PosteriorFields, BoundedSweepFields, StartFields, SampleWeights, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, and a bound to compare models by (variational Bayes).
 
     Not where little data must do: `CVBHMM` predicts better there. Its credible intervals are too

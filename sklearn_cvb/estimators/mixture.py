@@ -15,13 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.chain.paths.lattice import topology_of
 from sklearn_cvb.estimators.base_hmm import BaseHMM
-from sklearn_cvb.estimators.classifier import (
-    as_collection,
-    sequences_at,
-    set_fitted_attributes,
-    with_vocabulary_of_all,
-)
+from sklearn_cvb.estimators.classifier import set_fitted_attributes, with_vocabulary_of_all
+from sklearn_cvb.estimators.collections import as_collection, sequences_at
 from sklearn_cvb.estimators.door import setting_of
+from sklearn_cvb.estimators.fit_parameters import counted_to_fit, routing_of_fit
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import Count
 from sklearn_cvb.estimators.saving import VersionedPickle
@@ -93,7 +90,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
 
     @without_lengths
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Learn the clusters and their models.
 
         Parameters
@@ -101,6 +98,9 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         X : list, object array or Series of sequences, or array of shape (n_samples, length)
             As the estimator wants it.
         y : ignored
+        **fit_params : dict
+            ``sample_weight``, array-like of shape (n_samples,), where `fit` of the estimator takes
+            it: sequences of weight 0 are left out.
 
         Returns
         -------
@@ -109,26 +109,28 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         Raises
         ------
         TypeError
-            If the estimator is no hidden Markov model, or a tagger.
+            If the estimator is no hidden Markov model, or a tagger, or takes no such parameter.
         ValueError
             If there are fewer sequences than clusters; of what the estimator refuses.
         KeyboardInterrupt
             On Ctrl-C, with the best restart so far kept, if a sweep of one was over.
         """
-        X = as_collection(X)
+        X, _, asked = counted_to_fit(self, as_collection(X), None, fit_params)
+        weights = asked.get("sample_weight")
         if len(X) < self.n_components:
             raise ValueError(f"n_components={self.n_components} clusters of {len(X)} sequences")
         model, X = with_vocabulary_of_all(self.estimator, X)
         model = self._check_cluster_model(model)
         rng = check_random_state(self.random_state)
-        described = None if self.n_components == 1 else _state_frequencies(model, X, rng)
+        data = X, weights
+        described = None if self.n_components == 1 else _state_frequencies(model, data, rng)
         best: Any = None
         interrupted = False
         try:
             for _ in range(self.n_init):
-                whole = self._block_model(model, X, described, rng)
+                whole = self._block_model(model, data, described, rng)
                 try:
-                    whole.fit(X)
+                    _fit(whole, *data)
                 finally:
                     # Ctrl-C keeps sweeps that are over. The start is as large as the data.
                     best = _with_higher_objective(best, whole.set_params(init=None))
@@ -185,16 +187,21 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         return model
 
     def _block_model(
-        self, model: Any, X: Any, described: np.ndarray | None, rng: np.random.RandomState
+        self,
+        model: Any,
+        data: tuple[Any, Any],
+        described: np.ndarray | None,
+        rng: np.random.RandomState,
     ) -> Any:
         """The model of blocks, to be fitted from one start: clusters by what tells of sequences."""
+        X, weights = data
         clusters = np.zeros(len(X), int)
         if described is not None:
             seed = int(rng.randint(2**31 - 1))
             n_different = len(np.unique(described.round(9), axis=0))
             k_means = KMeans(min(self.n_components, n_different), n_init=1, random_state=seed)
-            clusters = k_means.fit_predict(described)
-        models, clusters = _refined_clusters(model, X, clusters, self.n_components, rng)
+            clusters = k_means.fit_predict(described, sample_weight=weights)
+        models, clusters = _refined_clusters(model, data, clusters, self.n_components, rng)
         asked, n = setting_of(model, "transitions"), model.n_components
         topology = topology_of(asked.topology, n)
         allowed = np.ones((n, n), bool) if topology is None else topology.transition
@@ -310,6 +317,8 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         """
         return float(self._fitted_model().aic(X))
 
+    get_metadata_routing = routing_of_fit
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
@@ -323,13 +332,20 @@ def _with_higher_objective(best: Any, other: Any) -> Any:
     return other if best is None or other.objective_ > best.objective_ else best
 
 
-def briefly_fitted(model: Any, X: Any, rng: np.random.RandomState) -> Any:
+def _fit(model: Any, X: Any, weights: np.ndarray | None) -> Any:
+    """A fit, with weights of the sequences where there are any."""
+    return model.fit(X) if weights is None else model.fit(X, sample_weight=weights)
+
+
+def briefly_fitted(
+    model: Any, X: Any, rng: np.random.RandomState, weights: np.ndarray | None = None
+) -> Any:
     """A few sweeps of the model of one cluster."""
     few = {"n_init": 1, "random_state": int(rng.randint(2**31 - 1)), "verbose": 0}
     few["max_iter"] = min(model.max_iter, _FIRST_SWEEPS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return clone(model).set_params(**few).fit(X)
+        return _fit(clone(model).set_params(**few), X, weights)
 
 
 def posteriors_of(model: Any, X: Any) -> list[np.ndarray]:
@@ -337,30 +353,37 @@ def posteriors_of(model: Any, X: Any) -> list[np.ndarray]:
     return [one[~np.isnan(one[:, 0])] for one in model.predict_proba(X)]
 
 
-def _state_frequencies(model: Any, X: Any, rng: np.random.RandomState) -> np.ndarray:
+def _state_frequencies(model: Any, data: tuple[Any, Any], rng: np.random.RandomState) -> np.ndarray:
     """How often each sequence is in each state of one model, and in each pair of states.
 
     Roots of shares: distances between them are those of Hellinger.
     """
-    rows = []
-    for posterior in posteriors_of(briefly_fitted(model, X, rng), X):
+    rows, (X, weights) = [], data
+    for posterior in posteriors_of(briefly_fitted(model, X, rng, weights), X):
         pairs = posterior[:-1].T @ posterior[1:] / max(1, len(posterior) - 1)
         rows.append(np.sqrt(np.concatenate([posterior.mean(axis=0), pairs.ravel()])))
     return np.array(rows)
 
 
 def _refined_clusters(
-    model: Any, X: Any, clusters: np.ndarray, n_clusters: int, rng: np.random.RandomState
+    model: Any,
+    data: tuple[Any, Any],
+    clusters: np.ndarray,
+    n_clusters: int,
+    rng: np.random.RandomState,
 ) -> tuple[list[Any], np.ndarray]:
     """A model of each cluster, and clusters of sequences that these explain best."""
+    X, weights = data
     # Sequences that are all alike are one cluster to k-means.
     clusters = _without_empty_clusters(clusters, np.arange(len(clusters)), n_clusters)
     for _ in range(_ROUNDS):
-        members = [sequences_at(X, np.flatnonzero(clusters == c)) for c in range(n_clusters)]
-        models = [briefly_fitted(model, own, rng) for own in members]
+        rows = [np.flatnonzero(clusters == c) for c in range(n_clusters)]
+        each = [(sequences_at(X, own), rng, _at(weights, own)) for own in rows]
+        models = [briefly_fitted(model, *own) for own in each]
         if n_clusters == 1:
             break
-        shares = np.bincount(clusters, minlength=n_clusters) / len(X)
+        sizes = np.bincount(clusters, weights, n_clusters)
+        shares = sizes / sizes.sum()
         scores = np.stack([one.score_samples(X) for one in models], axis=1) + np.log(shares)
         # A cluster that nothing is left of begins again at the sequence that is explained worst.
         better = _without_empty_clusters(
@@ -370,6 +393,11 @@ def _refined_clusters(
             break
         clusters = better
     return models, clusters
+
+
+def _at(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+    """Weights of some sequences, where there are any."""
+    return None if weights is None else weights[rows]
 
 
 def _without_empty_clusters(clusters: np.ndarray, order: np.ndarray, n_clusters: int) -> np.ndarray:

@@ -40,9 +40,14 @@ class InferenceResult(NamedTuple):
     work: Any = None
 
     @classmethod
-    def from_log_z(cls, counts: Any, log_z: np.ndarray, shares: Any = None) -> Self:
-        """The result of a family that has a log normaliser of each unit, -inf if unexplained."""
-        total = float(log_z[np.isfinite(log_z)].sum())
+    def from_log_z(
+        cls, counts: Any, log_z: np.ndarray, shares: Any = None, times: Any = 1.0
+    ) -> Self:
+        """The result of a family that has a log normaliser of each unit, -inf if unexplained.
+
+        Each unit counts so many `times`.
+        """
+        total = float((times * log_z)[np.isfinite(log_z)].sum())
         return cls(counts, total, np.flatnonzero(np.isneginf(log_z)), shares)
 
 
@@ -164,7 +169,7 @@ class Resumable(Protocol):
     """Required by every algorithm and by the loop of sweeps: prior, and states to go on from."""
 
     @property
-    def n_observed(self) -> int:
+    def n_observed(self) -> float:
         """Observed tokens, which changes, histories and scores are divided by."""
 
     def hyper(self) -> Any:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import accumulate, chain, compress, filterfalse, pairwise, repeat
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,7 +43,8 @@ class Corpus(NamedTuple):
     starts: np.ndarray  # (n_sequences + 1,) Sequence i is ``tokens[starts[i] : starts[i + 1]]``
     width: int | None  # number of columns of a 2-D input, None for ragged input
     unknown: list[Any]  # the types of this corpus that are not in the vocabulary
-    # (n_tokens,) How many tokens each stands for, in a digest of many sequences; None for one.
+    # (n_tokens,) How many tokens each stands for, in a digest of many sequences, or by weights of
+    # sequences; None for one.
     times: np.ndarray | None = None
 
     @property
@@ -52,11 +53,20 @@ class Corpus(NamedTuple):
         return len(self.starts) - 1
 
     @property
-    def n_observed(self) -> int:
-        """Number of tokens that are not missing, at least 1 (a divisor for averages)."""
+    def n_observed(self) -> float:
+        """Number of tokens that are not missing, 1 where all are (a divisor for averages)."""
         if self.times is not None:
-            return max(1, int(self.times[self.tokens >= 0].sum()))
+            return float(self.times[self.tokens >= 0].sum()) or 1.0
         return max(1, int(np.count_nonzero(self.tokens >= 0)))
+
+    @property
+    def times_of_sequences(self) -> np.ndarray:
+        """How often each sequence counts."""
+        return np.ones(self.n_sequences) if self.times is None else self.times[self.starts[:-1]]
+
+    def weighted(self, sample_weight: np.ndarray) -> Self:
+        """The same, of which each sequence counts as often as its weight says."""
+        return self._replace(times=np.repeat(sample_weight, np.diff(self.starts)))
 
     @property
     def observed_lengths(self) -> np.ndarray:
@@ -70,7 +80,8 @@ class Corpus(NamedTuple):
         if self.times is None:
             return np.bincount(self.tokens[is_observed], minlength=n_types)
         times = self.times[is_observed]
-        return np.bincount(self.tokens[is_observed], times, n_types).astype(np.int64)
+        uses = np.bincount(self.tokens[is_observed], times, n_types)
+        return np.ceil(np.round(uses, 9)).astype(np.int64)
 
 
 class Sequences(NamedTuple):
@@ -461,7 +472,7 @@ def unknown_in(
     corpus: Corpus, index: Mapping[Any, Any], listed: Mapping[Any, Any] = MappingProxyType({})
 ) -> UnknownTokens:
     """What is neither in a vocabulary nor listed elsewhere, if that is nearly all of a corpus."""
-    n_tokens = corpus.n_observed
+    n_tokens = int(corpus.n_observed)
     if corpus.unknown:
         uses = corpus.uses(len(index))[len(index) :]
         new = [word not in listed for word in corpus.unknown]

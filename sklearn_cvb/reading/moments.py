@@ -33,14 +33,14 @@ class Moments(NamedTuple):
         return Moments(*(one[columns] for one in self))
 
 
-def moments_of(table: np.ndarray) -> Moments:
-    """Of observations (n_steps, D), NaN where missing."""
-    return moments_of_rows(lambda begin, end: table[begin:end], len(table))
+def moments_of(table: np.ndarray, times: np.ndarray | None = None) -> Moments:
+    """Of observations (n_steps, D), NaN where missing; of steps that count so many `times`."""
+    return moments_of_rows(lambda begin, end: table[begin:end], len(table), times)
 
 
 def moments_with_labels(series: Series) -> Moments:
     """Moments of sequences; of categories also of labels that no step has."""
-    moments, apart = moments_of(series.table), series.context_column
+    moments, apart = moments_of(series.table, series.corpus.times), series.context_column
     largest = moments.largest.copy()
     for column, labels in series.categories.items():
         place_in = place_of_column(column, series.names)
@@ -50,24 +50,33 @@ def moments_with_labels(series: Series) -> Moments:
     return moments._replace(largest=largest)
 
 
-def moments_of_rows(rows: Callable[[int, int], np.ndarray], n_steps: int) -> Moments:
+def moments_of_rows(
+    rows: Callable[[int, int], np.ndarray], n_steps: int, times: np.ndarray | None = None
+) -> Moments:
     """Of this many steps, of which ``rows(begin, end)`` gives some."""
-    begins = range(0, max(1, n_steps), _BLOCK)
-    return reduce(merged, (_of_block(rows(i, min(i + _BLOCK, n_steps)), i) for i in begins))
+    blocks = (slice(i, min(i + _BLOCK, n_steps)) for i in range(0, max(1, n_steps), _BLOCK))
+    one = np.ones(1)
+    return reduce(
+        merged,
+        (
+            _of_block(rows(own.start, own.stop), own.start, one if times is None else times[own])
+            for own in blocks
+        ),
+    )
 
 
-def _of_block(table: np.ndarray, first: int) -> Moments:
+def _of_block(table: np.ndarray, first: int, times: np.ndarray) -> Moments:
     """Of the steps from `first` on."""
-    observed = ~np.isnan(table)
-    values, n_observed = np.where(observed, table, 0.0), observed.sum(axis=0)
+    observed, times = ~np.isnan(table), times[:, None]
+    values, n_observed = np.where(observed, table, 0.0), (observed * times).sum(axis=0)
     sizes = np.abs(values)
     # Sums of numbers whose squares leave float64 stay finite: columns are divided first.
     widest = sizes.max(axis=0)
     unit = _not_zero(widest)
-    shares, counted = values / unit, np.maximum(n_observed, 1)
-    centre = shares.sum(axis=0) / counted
+    shares, counted = values / unit, _not_zero(n_observed)
+    centre = (shares * times).sum(axis=0) / counted
     off = np.where(observed, shares - centre, 0.0)
-    deviation = np.sqrt((off * off).sum(axis=0) / counted)
+    deviation = np.sqrt((off * off * times).sum(axis=0) / counted)
     ends = (
         np.where(observed, table, np.inf).min(axis=0),
         np.where(observed, table, -np.inf).max(axis=0),
@@ -82,7 +91,7 @@ def _of_block(table: np.ndarray, first: int) -> Moments:
 def merged(one: Moments, other: Moments) -> Moments:
     """Those of the steps of both."""
     n_observed = one.n_observed + other.n_observed
-    share = other.n_observed / np.maximum(n_observed, 1)
+    share = other.n_observed / _not_zero(n_observed)
     sizes = (one.means, other.means, one.deviations, other.deviations)
     unit = _not_zero(np.max(np.abs(sizes), axis=0))
     apart = other.means / unit - one.means / unit

@@ -9,7 +9,7 @@ from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.on_workers import OnWorkers
-from sklearn_cvb.scale.places import is_store, place_of
+from sklearn_cvb.scale.places import is_store, place_of, refuse_weights
 
 
 class BeyondMemory(OnWorkers, BaseHMM):
@@ -38,12 +38,13 @@ class BeyondMemory(OnWorkers, BaseHMM):
             )
         return import_module(f"sklearn_cvb.scale.{self._kind}.stored_fits")
 
-    def _read(self, X: Any, y: Any, streams: bool = False) -> Any:
+    def _read(self, X: Any, y: Any, streams: bool = False, sample_weight: Any = None) -> Any:
         if place_of(X) in ("disk", "store"):
+            refuse_weights(sample_weight)
             on_disk = self._on_disk(X)
             if not streams:
                 return on_disk.read_store(self._observation(to_fit=True), X, y)
-        return super()._read(X, y, streams)
+        return super()._read(X, y, streams, sample_weight)
 
     def _training_table(self, reading: Reading, state: Any) -> Any:
         if _is_elsewhere(reading):
@@ -83,9 +84,10 @@ def _is_elsewhere(reading: Reading) -> bool:
 class TaggerBeyondMemory(BaseHMMTagger):
     """A tagger whose accuracy may be measured on the tags of a store."""
 
-    def _accuracy(self, X: Any, y: Any) -> float:
+    def _accuracy(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         if not is_store(X):
-            return super()._accuracy(X, y)
+            return super()._accuracy(X, y, sample_weight)
+        refuse_weights(sample_weight)
         from sklearn_cvb.scale.symbols.stored_sequences import accuracy_on_store
 
         return accuracy_on_store(self._tagger_observation(), learned_of(self), X, y)

@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.door import learned_of
-from sklearn_cvb.scale.places import is_dask
+from sklearn_cvb.scale.places import is_dask, refuse_weights
 
 
 class OnWorkers(BaseModel):
@@ -21,10 +21,11 @@ class OnWorkers(BaseModel):
         """What parts are laid out by, sent to where they are; raises on what they do not have."""
         raise NotImplementedError
 
-    def _learn(self, X: Any, y: Any) -> None:
+    def _learn(self, X: Any, y: Any, **asked: Any) -> None:
         if not is_dask(X):
-            super()._learn(X, y)
+            super()._learn(X, y, **asked)
             return
+        refuse_weights(asked.get("sample_weight"))
         from sklearn_cvb.scale.dask.fitting import Progress, read_on_workers
 
         progress = Progress(self.verbose, self.max_iter)

@@ -46,3 +46,9 @@ def is_dask(X: Any) -> bool:
 def _is_of_dask(value: Any) -> bool:
     module, _, rest = type(value).__module__.partition(".")
     return module in ("dask", "dask_expr", "distributed") and not rest.startswith("array")
+
+
+def refuse_weights(sample_weight: Any) -> None:
+    """Raise ValueError where sequences that are elsewhere have weights."""
+    if sample_weight is not None:
+        raise ValueError("sample_weight is for sequences in memory: these are read part by part")

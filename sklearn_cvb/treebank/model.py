@@ -49,7 +49,7 @@ class AnnotatedModel(Model):
     _shares_type: ClassVar[type] = AnnotatedShares
 
     @property
-    def n_observed(self) -> int:
+    def n_observed(self) -> float:
         """Words, none of which is missing."""
         return self.problem.corpus.n_observed
 

@@ -37,6 +37,12 @@ class StepsInMemory:
         """How many there are."""
         return int(self.starts[-1])
 
+    @property
+    def times(self) -> np.ndarray | None:
+        """How often each step counts; None for once."""
+        times: np.ndarray | None = self.problem.corpus.times
+        return times
+
     def values_at(self, steps: np.ndarray, *, roots_of: Family | None = None) -> np.ndarray:
         """All columns of some steps (see `values_at`)."""
         return values_at(self.problem.observations, steps, roots_of=roots_of)
@@ -57,11 +63,15 @@ class StepsInMemory:
         return observations_at(self.problem.observations, steps)
 
 
-def sample_steps(n_steps: int, rng: np.random.Generator) -> np.ndarray:
-    """The steps that clusters are sought among."""
-    if n_steps > _SAMPLE:
-        return rng.choice(n_steps, _SAMPLE, replace=False)
-    return np.arange(n_steps)
+def sample_steps(
+    n_steps: int, rng: np.random.Generator, times: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The steps that clusters are sought among, and how often each counts (None: once)."""
+    if n_steps <= _SAMPLE:
+        return np.arange(n_steps), times
+    if times is None:
+        return rng.choice(n_steps, _SAMPLE, replace=False), None
+    return rng.choice(n_steps, _SAMPLE, p=times / times.sum()), None
 
 
 def sample_sequences(starts: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -82,6 +92,7 @@ class Clusters(NamedTuple):
     centre: np.ndarray
     scale: np.ndarray
     kmeans: Any  # by k-means
+    labels: np.ndarray  # the cluster of each step that it was fitted to
 
     def posteriors(self, problem: NumericProblem, ranges: Iterable[Range]) -> Iterator[np.ndarray]:
         """Of each range: nearly all of the cluster that is nearest."""
@@ -120,24 +131,34 @@ class NearestStates(NamedTuple):
 
 def clusters_of_steps(all_steps: Any, rng: np.random.Generator) -> Any:
     """Clusters of all steps: of values by k-means, or the starting scores of the family."""
-    family, steps = all_steps.problem.family, sample_steps(all_steps.n_steps, rng)
+    family = all_steps.problem.family
+    steps, times = sample_steps(all_steps.n_steps, rng, all_steps.times)
     if family.starting_scores is None or all_steps.is_elsewhere:
         values = np.nan_to_num(all_steps.values_at(steps))
-        return kmeans_clusters(values, family, rng, all_steps.values_of_known_states())
+        return kmeans_clusters(values, family, rng, all_steps.values_of_known_states(), times)
     steps = np.sort(steps)
     known = all_steps.known_at(steps)
     known = np.full(len(steps), -1) if known is None else known
     return NearestStates(family.starting_scores(all_steps.observed_at(steps), known, rng))
 
 
-def draw_steps(n_steps: int, n_states: int, rng: np.random.Generator) -> np.ndarray:
-    """A step for each state to begin with."""
-    return rng.choice(n_steps, n_states, replace=n_steps < n_states)
+def draw_steps(
+    n_steps: int, n_states: int, rng: np.random.Generator, times: np.ndarray | None = None
+) -> np.ndarray:
+    """A step for each state to begin with, as often as `times` says."""
+    shares = None if times is None else times / times.sum()
+    return rng.choice(n_steps, n_states, replace=n_steps < n_states, p=shares)
 
 
-def inner_fences(values: np.ndarray, has_outliers: bool) -> tuple[np.ndarray, np.ndarray]:
+def inner_fences(
+    values: np.ndarray, has_outliers: bool, times: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The inner fences of each column, beyond which are outliers (Tukey 1977); or infinite ones."""
-    lower, upper = np.quantile(values, [0.25, 0.75], axis=0)
+    if times is None:
+        lower, upper = np.quantile(values, [0.25, 0.75], axis=0)
+    else:
+        quartiles = [_quartiles(column, times) for column in values.T]
+        lower, upper = np.array(quartiles).T
     # Of a column that has one value in most steps all others are not outliers.
     width = np.where((upper > lower) & has_outliers, 1.5 * (upper - lower), np.inf)
     return lower - width, upper + width
@@ -148,16 +169,24 @@ def kmeans_clusters(
     family: Family,
     rng: np.random.Generator,
     known: Iterable[tuple[int, np.ndarray]] = (),
+    times: np.ndarray | None = None,
 ) -> Clusters:
-    """One cluster for each state, by k-means on a sample of steps.
+    """One cluster for each state, by k-means on a sample of steps that count so many `times`.
 
     `known` are states, and the values of steps that are known to be of these.
     """
     from sklearn.cluster import KMeans
 
-    fences, n_states = inner_fences(values, family.has_outliers), family.n_states
+    fences, n_states = inner_fences(values, family.has_outliers, times), family.n_states
+    distinct, place = np.unique(values, axis=0, return_inverse=True)
+    if times is None and len(distinct) == len(values):
+        place = np.arange(len(values))
+    else:
+        # What is drawn does not depend on how often, and where, a value comes.
+        values, times = distinct, np.bincount(place.ravel(), times)
     values = np.clip(values, *fences)
-    centre, deviation = values.mean(axis=0), values.std(axis=0)
+    centre = np.average(values, axis=0, weights=times)
+    deviation = np.sqrt(np.average((values - centre) ** 2, axis=0, weights=times))
     scale = np.where(deviation > 0, deviation, 1.0)
     values = (values - centre) / scale
     n_clusters = min(n_states, len(np.unique(values, axis=0)))
@@ -169,8 +198,22 @@ def kmeans_clusters(
         begin = values[rng.choice(len(values), n_states)]
         for state, own in known:
             begin[state] = ((np.clip(own, *fences) - centre) / scale).mean(axis=0)
-    kmeans = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(values)
-    return Clusters(fences, centre, scale, kmeans)
+    kmeans = KMeans(n_clusters, init=begin, n_init=1, random_state=seed)
+    kmeans.fit(values, sample_weight=times)
+    return Clusters(fences, centre, scale, kmeans, kmeans.labels_[place.ravel()])
+
+
+def _quartiles(column: np.ndarray, times: np.ndarray) -> list[float]:
+    """The first and the third, as of values that are there so many times."""
+    order = np.argsort(column)
+    there = np.cumsum(times[order])
+    found = []
+    for place in np.array([0.25, 0.75]) * max(0.0, there[-1] - 1.0):
+        at = np.floor(place) + np.arange(2.0)
+        ends = np.minimum(np.searchsorted(there, at, side="right"), len(column) - 1)
+        low, high = column[order[ends]]
+        found.append(low + (high - low) * (place - at[0]))
+    return found
 
 
 def is_lazy(observations: Any) -> bool:

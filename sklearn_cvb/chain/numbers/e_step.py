@@ -70,6 +70,7 @@ class NumericProblem(NamedTuple):
         return (
             *(self.corpus.starts, self.observations, self.known, self.settings),
             *(self.cells.n_states, chain.n_tables, chain.topology, self.contexts, self.inputs),
+            *([] if self.corpus.times is None else [self.corpus.times]),
         )
 
     def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
@@ -214,18 +215,21 @@ def infer(
     scores: StepScores,
     starts: np.ndarray,
     stretches: ContextStretches,
+    times: np.ndarray | None = None,
     *,
     exact: bool = False,
 ) -> StepPosteriors:
-    """Forward-backward over sequences, one at a time.
+    """Forward-backward over sequences, one at a time, each of which counts so many `times`.
 
     With `exact` a state may leave float64 twice, before it is all for a while and after: a sweep
     need not look for that.
     """
     if isinstance(scores.scores, SemiMarkovScores):
-        expected = visits.infer(*visit_inputs(chain, scores), starts, each_table(stretches))
+        tables, logs = visit_inputs(chain, scores)
+        expected = visits.infer(tables, logs, starts, each_table(stretches), times)
         return StepPosteriors(*expected._replace(pairs=off_diagonal(expected.pairs)))
     weights, n_states = np.empty(scores.shape), scores.shape[1]
+    times = np.ones(len(starts) - 1) if times is None else times
     largest = fill_weights(chain, scores, starts, stretches, weights)
     pairs, log_z = np.zeros(chain.transition.shape), np.empty(len(starts) - 1)
     found = StepPosteriors(np.empty_like(weights), pairs, log_z)
@@ -235,17 +239,18 @@ def infer(
         part = np.empty(len(weights)), message, found.log_z
         forward_steps(*chain[:2], weights, starts, *stretches, room, part)
         fading = has_small_messages(message, starts)
-    forward_backward(chain, weights, starts, stretches, found)
+    forward_backward(chain, weights, (starts, times), stretches, found)
     found.log_z[fading] = np.nan
     lost = np.isnan(found.log_z)
     if lost.any():
         found.pairs[:] = 0.0
         for first, last in runs_of(~lost):
-            forward_backward(chain, weights, starts, stretches, found, first, last)
+            forward_backward(chain, weights, (starts, times), stretches, found, first, last)
     found.pairs[:] *= chain.transition
     found.log_z[:] += np.add.reduceat(largest, starts[:-1])
     if lost.any():
-        _infer_lost_in_logs(chain, scores, starts, stretches, found, np.flatnonzero(lost))
+        members = np.flatnonzero(lost), times
+        _infer_lost_in_logs(chain, scores, starts, stretches, found, members)
     return found
 
 
@@ -301,13 +306,17 @@ def stretches_within(
 def forward_backward(
     chain: ChainTables,
     weights: np.ndarray,
-    starts: np.ndarray,
+    sequences: tuple[np.ndarray, np.ndarray],
     stretches: ContextStretches,
     posteriors: StepPosteriors,
     first: int = 0,
     last: int | None = None,
 ) -> None:
-    """Forward and backward over the sequences from `first` to `last`, into `posteriors`."""
+    """Forward and backward over the sequences from `first` to `last`, into `posteriors`.
+
+    `sequences` are where they begin, and how often each counts.
+    """
+    starts, times = sequences
     last = len(starts) - 1 if last is None else last
     begin, end = starts[first], starts[last]
     some, own = stretches, slice(None)
@@ -319,7 +328,8 @@ def forward_backward(
     room = step_buffers(weights.shape[1])
     forward_steps(chain.start[own], transition, *inside, room, (scale, posterior, log_z))
     backward = np.ascontiguousarray(np.swapaxes(transition, 1, 2))
-    backward_steps(backward, *inside, scale, room, (posterior, posteriors.pairs[own], log_z))
+    before, found = (scale, times[first:last]), (posterior, posteriors.pairs[own], log_z)
+    backward_steps(backward, *inside, before, room, found)
 
 
 def has_small_messages(message: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -377,10 +387,10 @@ def _infer_lost_in_logs(
     starts: np.ndarray,
     stretches: ContextStretches,
     posteriors: StepPosteriors,
-    lost: np.ndarray,
+    members: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """Add the sequences that leave the range of float64, in log space."""
-    logs = logs_with_ends(chain, scored, starts, stretches)
+    """Add the sequences that leave the range of float64, in log space; and how often all count."""
+    logs, (lost, times) = logs_with_ends(chain, scored, starts, stretches), members
     for i in lost:
         steps = slice(starts[i], starts[i + 1])
         alone = log_chain_of(chain, stretches, steps)
@@ -393,9 +403,10 @@ def _infer_lost_in_logs(
         if np.isneginf(posteriors.log_z[i]):
             own[:] = 0.0
             continue
-        own[:] = _normalised_rows(own)
-        pairs = posteriors.pairs[alone.own]
+        own[:] = times[i] * _normalised_rows(own)
+        pairs = np.zeros_like(posteriors.pairs[alone.own])
         add_pairs_log(*tables[1:], alone.table, lattice, 0, len(own), work, pairs)
+        posteriors.pairs[alone.own] += times[i] * pairs
 
 
 def _normalised_rows(rows: np.ndarray) -> np.ndarray:
@@ -413,18 +424,20 @@ def expectation(
 ) -> InferenceResult:
     """E-step over all sequences by `infer`, on up to `n_jobs` threads."""
     starts, n_states = problem.corpus.starts, problem.cells.n_emitting
-    chain = tables_of_weights(weights, n_states)
+    chain, times = tables_of_weights(weights, n_states), problem.corpus.times_of_sequences
     pieces = problem.pieces()
 
     def part(first: int, last: int) -> InferenceResult:
         begin, end = starts[first], starts[last]
         inside = starts[first : last + 1] - begin
         scored = problem.step_scores(scores, begin, end, np.array([0, end - begin]))
-        posteriors = infer(chain, scored, inside, problem.stretches(begin, end, inside))
+        own = times[first:last]
+        posteriors = infer(chain, scored, inside, problem.stretches(begin, end, inside), own)
         explained = np.isfinite(posteriors.log_z)
         lost = first + np.flatnonzero(~explained)
         counts = expected_counts(posteriors, scored.observations, problem, inside, scores)
-        return InferenceResult(counts, float(posteriors.log_z[explained].sum()), lost)
+        total = float((own * posteriors.log_z)[explained].sum())
+        return InferenceResult(counts, total, lost)
 
     counts, total, lost = None, 0.0, []
     for i in range(0, len(pieces), _ADDED):
@@ -483,8 +496,13 @@ def independent_posteriors(
     stretches: ContextStretches,
     n_tables: int,
     cells: Cells,
+    times: np.ndarray | None = None,
 ) -> StepPosteriors:
-    """Posteriors of independent steps, with the products of neighbours as pairs."""
+    """Posteriors of independent steps, with the products of neighbours as pairs.
+
+    Each step counts so many `times`, once where nothing is said.
+    """
+    counted = posterior if times is None else posterior * times[:, None]
     n, inside = cells.n_emitting, np.ones(len(posterior), bool)
     inside[starts[:-1]] = False
     table = np.repeat(stretches.table, np.diff(stretches.begins))[inside]
@@ -492,17 +510,17 @@ def independent_posteriors(
     cuts = np.append(0, np.cumsum(np.bincount(table, minlength=n_tables)))
     pairs = np.empty((n_tables, n, n))
     for k, own in enumerate(right[begin:end] for begin, end in pairwise(cuts)):
-        pairs[k] = posterior[own - 1].T @ posterior[own]
+        pairs[k] = posterior[own - 1].T @ counted[own]
     topology, lasting = cells.chain.topology, None
     if cells.chain.longest:
         held = np.zeros((n_tables, n))
-        np.add.at(held, each_table(stretches), posterior)
+        np.add.at(held, each_table(stretches), counted)
         stays = np.diagonal(pairs, axis1=1, axis2=2)
         lasting = visits.expected_visits(held, stays, cells.chain.longest)
         pairs = off_diagonal(pairs)
     if topology is not None:
         pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
-    return StepPosteriors(posterior, pairs, np.zeros(len(starts) - 1), lasting)
+    return StepPosteriors(counted, pairs, np.zeros(len(starts) - 1), lasting)
 
 
 # Filtering, paths and their counts
@@ -569,7 +587,8 @@ def _underflown(
     pairs = np.zeros(chain.transition.shape)
     posteriors = StepPosteriors(np.empty_like(weights), pairs, np.zeros(len(small)))
     for first, last in runs_of(small):
-        forward_backward(chain, weights, starts, stretches, posteriors, first, last)
+        once = starts, np.ones(len(small))
+        forward_backward(chain, weights, once, stretches, posteriors, first, last)
     return np.isnan(posteriors.log_z)
 
 

@@ -270,7 +270,7 @@ def sample_of_values(
     def clustered() -> np.ndarray:
         known_states = [] if known is None else np.unique(known[known >= 0]).tolist()
         own = [(state, table[known == state]) for state in known_states]
-        found: np.ndarray = kmeans_clusters(table, family, rng, own).kmeans.labels_
+        found: np.ndarray = kmeans_clusters(table, family, rng, own).labels
         return found
 
     def drawn() -> np.ndarray:

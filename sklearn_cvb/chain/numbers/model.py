@@ -147,7 +147,7 @@ class NumberChain(Model):
     statistics: ClassVar = ("emission",)
 
     @property
-    def n_observed(self) -> int:
+    def n_observed(self) -> float:
         """Steps at which something was observed."""
         return self.problem.corpus.n_observed
 

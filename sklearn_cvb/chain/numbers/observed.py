@@ -134,6 +134,8 @@ class NumberObservation(Observation):
         """X and y, to be fitted to."""
         options, start = self.options, None
         series, attributes, messages = series_to_fit(options, X, y)
+        if self.sample_weight is not None:
+            series = series._replace(corpus=series.corpus.weighted(self.sample_weight))
         given = series.corpus
         if hasattr(options.init, "predict_proba"):
             own = X.given if isinstance(X, Table) else X

@@ -141,7 +141,8 @@ def seed_for(all_steps: Any, init: Any, rng: np.random.Generator) -> Any:
     if rules is not None:
         return _legal_start(all_steps, rules, rng, is_first=init != STEPS)
     if init == STEPS:
-        steps = clusters.draw_steps(all_steps.n_steps, problem.family.n_states, rng)
+        n_states, times = problem.family.n_states, all_steps.times
+        steps = clusters.draw_steps(all_steps.n_steps, n_states, rng, times)
         return weights_of_steps(all_steps.statistics_at(steps), problem.family, problem.cells)
     return clusters.clusters_of_steps(all_steps, rng)
 
@@ -170,6 +171,8 @@ def weights_of_draws(
 ) -> NumberWeights:
     """Weights of states that stay so often, with emissions fitted to posteriors that are drawn."""
     (posterior,) = starting_posteriors(problem, "token", rng, problem.pieces())
+    if problem.corpus.times is not None:
+        posterior = posterior * problem.corpus.times[:, None]
     whole = np.array([0, len(posterior)])
     statistics = problem.family.statistics(problem.observations, posterior, whole)[0]
     point = most_likely(problem, statistics)
@@ -226,7 +229,9 @@ def first_counts(problem: NumericProblem, posteriors: Iterable[np.ndarray]) -> H
         inside = starts - begin
         stretches = problem.stretches(begin, end, inside)
         n_tables, cells = problem.cells.chain.n_tables, problem.cells
-        found = independent_posteriors(posterior, inside, stretches, n_tables, cells)
+        times = problem.corpus.times
+        times = None if times is None else times[begin:end]
+        found = independent_posteriors(posterior, inside, stretches, n_tables, cells, times)
         more = expected_counts(found, problem.observations.part(begin, end), problem, inside)
         counts = add_counts(counts, more)
     assert counts is not None, "there is a sequence"

@@ -55,18 +55,33 @@ class _Passes(NamedTuple):
 
 
 def infer(
-    tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray, table: np.ndarray
+    tables: VisitTables,
+    log_weights: np.ndarray,
+    starts: np.ndarray,
+    table: np.ndarray,
+    times: np.ndarray | None = None,
 ) -> StepPosteriors:
-    """Forward-backward; `table` says which tables hold for visits that begin at each step."""
-    found = _passes(tables, log_weights, starts, table).expected
+    """Forward-backward; `table` says which tables hold for visits that begin at each step.
+
+    Each sequence counts so many `times`, once where nothing is said.
+    """
+    times = np.ones(len(starts) - 1) if times is None else times
+    found = _passes(tables, log_weights, starts, table, times).expected
     for i in np.flatnonzero(np.isnan(found.log_z)).tolist():
         steps = slice(starts[i], starts[i + 1])
-        _add_in_logs(tables, log_weights[steps], table[steps], i, steps, found)
+        alone = _in_logs(tables, log_weights[steps], table[steps])
+        found.posterior[steps], found.log_z[i] = times[i] * alone.posterior, alone.log_z[0]
+        for table, more in ((found.pairs, alone.pairs), (found.visits, alone.visits)):
+            table += times[i] * more
     return found
 
 
 def _passes(
-    tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray, table: np.ndarray
+    tables: VisitTables,
+    log_weights: np.ndarray,
+    starts: np.ndarray,
+    table: np.ndarray,
+    times: np.ndarray,
 ) -> _Passes:
     """Forward and backward over all sequences, scaled."""
     n_steps, n = log_weights.shape
@@ -86,7 +101,7 @@ def _passes(
         lost, posterior = np.isnan(log_z), np.zeros((n_steps, width))
         visits, pairs = np.zeros_like(durations), np.zeros_like(backward)
         both = entered, ended, posterior, visits, pairs, log_z
-        backward_visits(backward, *steps, scale, room, both)
+        backward_visits(backward, *steps, (scale, times), room, both)
     log_z += np.add.reduceat(largest, starts[:-1])
     by_state = np.ascontiguousarray(np.swapaxes(visits[:, :, :n], 1, 2))
     posterior = np.ascontiguousarray(posterior[:, :n])
@@ -120,21 +135,15 @@ def _forward_in_logs(tables: VisitTables, logs: np.ndarray, table: np.ndarray) -
     return _LogMessages(entered, ended, float(np.logaddexp.reduce(ended[-1])))
 
 
-def _add_in_logs(
-    tables: VisitTables,
-    logs: np.ndarray,
-    table: np.ndarray,
-    i: int,
-    steps: slice,
-    expected: StepPosteriors,
-) -> None:
-    """Add what is expected of sequence i, which leaves float64."""
+def _in_logs(tables: VisitTables, logs: np.ndarray, table: np.ndarray) -> StepPosteriors:
+    """What is expected of one sequence, which leaves float64."""
     n_steps, longest = len(logs), tables.log_durations.shape[-1]
     entered, ended, log_z = _forward_in_logs(tables, logs, table)
-    expected.log_z[i], posterior = log_z, expected.posterior[steps]
-    posterior[:] = 0.0
+    posterior, pairs = np.zeros_like(logs), np.zeros_like(tables.transition)
+    by_duration = np.zeros_like(tables.log_durations)
+    expected = StepPosteriors(posterior, pairs, np.array([log_z]), by_duration)
     if np.isneginf(log_z):
-        return
+        return expected
     with np.errstate(divide="ignore"):
         moves = np.log(tables.transition)
     ahead = np.zeros_like(logs)
@@ -143,15 +152,15 @@ def _add_in_logs(
         emitted = np.cumsum(logs[t : last[-1] + 1], axis=0)
         lasts = tables.log_durations[own].T + emitted[last - t] + ahead[last]
         visits = np.exp(entered[t] + lasts - log_z)
-        assert expected.visits is not None, "these have laws"
-        expected.visits[own] += visits.T
+        by_duration[own] += visits.T
         covering = np.cumsum(visits[::-1], axis=0)[::-1]
         posterior[t : last[-1] + 1] += covering[: len(emitted)]
         if t > 0:
             into = moves[own] + np.logaddexp.reduce(lasts, axis=0)
-            expected.pairs[own] += np.exp(ended[t - 1][:, None] + into - log_z)
+            pairs[own] += np.exp(ended[t - 1][:, None] + into - log_z)
             ahead[t - 1] = np.logaddexp.reduce(into, axis=1)
     posterior /= posterior.sum(axis=1, keepdims=True)
+    return expected
 
 
 def _log_tables(tables: VisitTables) -> tuple[np.ndarray, ...]:
@@ -177,7 +186,8 @@ def _log_entered(
 ) -> tuple[np.ndarray, np.ndarray]:
     """log p(x_1..t-1, a visit to s begins at t), up to what a sequence has in common; log Z."""
     table = np.zeros(len(log_weights), np.int64)
-    (_, _, log_z, _), entered, log_steps = _passes(tables, log_weights, starts, table)
+    times = np.ones(len(starts) - 1)
+    (_, _, log_z, _), entered, log_steps = _passes(tables, log_weights, starts, table, times)
     lost = np.isnan(log_z)
     log_steps[np.repeat(lost, np.diff(starts))] = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -281,28 +291,34 @@ def count_visits(
     starts: np.ndarray,
     log_durations: np.ndarray,
     rng: np.random.Generator | None = None,
+    times: np.ndarray | None = None,
 ) -> np.ndarray:
     """How many visits of a path have each duration, (K, L); what lasts too long counts as L.
 
-    How long the last visit of each sequence goes on beyond its end is drawn, or expected.
+    Each sequence counts so many `times`, once where nothing is said. How long the last visit of
+    each goes on beyond its end is drawn, or expected.
     """
     n, longest = log_durations.shape
     begins = np.append(True, path[1:] != path[:-1])
     begins[starts[:-1]] = True
     first = np.flatnonzero(begins)
+    weight = np.ones(len(first))
+    if times is not None:
+        weight = np.repeat(times, np.diff(starts))[first]
     lasted = np.minimum(np.diff(np.append(first, len(path))), longest)
     last = np.append(np.searchsorted(first, starts[1:-1]), len(first)) - 1
     logs = log_durations[path[first[last]]]
     logs = np.where(np.arange(1, longest + 1) < lasted[last, None], -np.inf, logs)
     chances, table = np.exp(logs - logs.max(axis=1, keepdims=True)), np.zeros((n, longest))
     if rng is None:
-        np.add.at(table, path[first[last]], chances / chances.sum(axis=1, keepdims=True))
-        first, lasted = np.delete(first, last), np.delete(lasted, last)
+        chances *= (weight[last] / chances.sum(axis=1))[:, None]
+        np.add.at(table, path[first[last]], chances)
+        first, lasted, weight = (np.delete(each, last) for each in (first, lasted, weight))
     else:
         levels = np.cumsum(chances, axis=1)
         level = rng.random((len(last), 1)) * levels[:, -1:]
         lasted[last] = 1 + np.minimum((levels <= level).sum(axis=1), longest - 1)
-    np.add.at(table, (path[first], lasted - 1), 1.0)
+    np.add.at(table, (path[first], lasted - 1), weight)
     return table
 
 

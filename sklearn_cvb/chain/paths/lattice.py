@@ -231,6 +231,7 @@ class Problem(NamedTuple):
         return (
             *(corpus.tokens, corpus.starts, self.lattice),
             *(cells.state, cells.n_states, cells.chain.topology),
+            *([] if corpus.times is None else [corpus.times]),
         )
 
     @property
@@ -576,7 +577,8 @@ def partial_problem(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     longer, starts, is_end = lattice_with_end(lattice, corpus.starts, cells)
     tokens = np.full(len(is_end), -1, corpus.tokens.dtype)
     tokens[~is_end] = corpus.tokens
-    ended = corpus._replace(tokens=tokens, starts=starts, width=None)
+    ended = corpus._replace(tokens=tokens, starts=starts, width=None, times=None)
+    ended = ended if corpus.times is None else ended.weighted(corpus.times_of_sequences)
     problem = _without_ends(ended, longer, cells)
     return _placed(problem, corpus, np.where(is_end, -1, np.cumsum(~is_end) - 1))
 
@@ -623,7 +625,8 @@ def some_tokens(
     corpus: Corpus, lattice: Lattice, cells: Cells, chosen: np.ndarray, starts: np.ndarray
 ) -> Problem:
     """The problem of sequences of the chosen tokens, with the slots that these use alone."""
-    some = corpus._replace(tokens=corpus.tokens[chosen], starts=starts, width=None)
+    times = None if corpus.times is None else corpus.times[chosen]
+    some = corpus._replace(tokens=corpus.tokens[chosen], starts=starts, width=None, times=times)
     # Engines for words that may take every state count on slots of such words alone.
     first, count = lattice.first[chosen], lattice.count[chosen]
     n_slots = len(lattice.state)

@@ -29,6 +29,7 @@ class ChainExtras(NamedTuple):
     end: np.ndarray | None = None  # (n_components,) Count of the sequences that end in each state
     numeric: Any = None  # what states emit, where that are numbers
     samples: Any = None  # what only a sampler's chain tells
+    is_weighted: bool = False  # whether sequences had weights
 
 
 # Counts and weights

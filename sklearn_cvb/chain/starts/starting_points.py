@@ -63,9 +63,17 @@ def normalise_entries(lattice: Lattice, entries: np.ndarray) -> None:
 
 
 def neighbour_products(
-    lattice: Lattice, starts: np.ndarray, posterior: np.ndarray, n_states: int
+    lattice: Lattice,
+    starts: np.ndarray,
+    posterior: np.ndarray,
+    n_states: int,
+    counted: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Sum over all neighbours in a sequence of the products of their posteriors, (K, K)."""
+    """Sum over all neighbours in a sequence of the products of their posteriors, (K, K).
+
+    Those of the second as they are `counted`, where tokens do not count once.
+    """
+    counted = posterior if counted is None else counted
     total, position = np.zeros((n_states, n_states)), 0
     first = np.zeros(len(lattice.count), bool)
     first[starts[:-1]] = True
@@ -75,9 +83,10 @@ def neighbour_products(
         block = slice(begin, begin + step + 1)
         tokens = lattice._replace(first=lattice.first[block], count=lattice.count[block])
         bounds = np.concatenate([[0], np.cumsum(tokens.count)])
-        entries, states = posterior[position : position + bounds[-1]], entry_states(tokens)
+        own, states = slice(position, position + bounds[-1]), entry_states(tokens)
+        entries = posterior[own]
         # No token is before the first one of a sequence.
-        right = np.where(np.repeat(first[block], tokens.count), 0.0, entries)
+        right = np.where(np.repeat(first[block], tokens.count), 0.0, counted[own])
         shape, cut = (len(bounds) - 2, n_states), bounds[1]
         before = csr_array((entries[: bounds[-2]], states[: bounds[-2]], bounds[:-1]), shape=shape)
         after = csr_array((right[cut:], states[cut:], bounds[1:] - cut), shape=shape)
@@ -92,14 +101,16 @@ def neighbour_products(
 def counts_from_marginals(problem: Problem, posterior: np.ndarray) -> HMMCounts:
     """Expected counts of independent token posteriors."""
     lattice, cells, starts = problem.lattice, problem.cells, problem.corpus.starts
-    first = np.zeros(len(lattice.count), bool)
+    first, counted = np.zeros(len(lattice.count), bool), posterior
     first[starts[:-1]] = True
     inside, cell = np.repeat(first, lattice.count), entry_cells(lattice)
+    if problem.corpus.times is not None:
+        counted = posterior * np.repeat(problem.corpus.times, lattice.count)
     counts = HMMCounts(
-        np.bincount(entry_states(lattice)[inside], posterior[inside], cells.n_states),
-        neighbour_products(lattice, starts, posterior, cells.n_states),
+        np.bincount(entry_states(lattice)[inside], counted[inside], cells.n_states),
+        neighbour_products(lattice, starts, posterior, cells.n_states, counted),
         # Missing observations have cell -1.
-        np.bincount(cell + 1, posterior, len(cells.state) + 1)[1:],
+        np.bincount(cell + 1, counted, len(cells.state) + 1)[1:],
     )
     topology = problem.cells.chain.topology
     if topology is None:

@@ -4,7 +4,7 @@ and the states that fits leave.
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters.rows import log_weights
+from sklearn_cvb.chain.parameters.rows import empty_counts, log_weights
 from sklearn_cvb.chain.paths.lattice import Problem
 from sklearn_cvb.chain.symbols.sampling import count_states, slots_of
 from sklearn_cvb.kernels.chain.decoding import viterbi
@@ -35,9 +35,13 @@ def counts_of_best_paths(
 ) -> InferenceResult:
     """Counts of the most probable paths, and the sum of their log weights."""
     path, log_p = best_paths(log_weights(weights), problem, n_jobs)
-    lengths, is_explained = np.diff(problem.corpus.starts), np.isfinite(log_p)
-    kept = np.repeat(is_explained, lengths)
-    used = problem.lattice.cell[slots_of(problem.lattice, path)][kept]
-    starts = np.append(0, np.cumsum(lengths[is_explained]))
-    counts = count_states(path[kept].astype(np.intp), used, starts, problem.cells)
-    return InferenceResult.from_log_z(counts, log_p)
+    lengths, times = np.diff(problem.corpus.starts), problem.corpus.times_of_sequences
+    cell = problem.lattice.cell[slots_of(problem.lattice, path)]
+    counts, is_explained = empty_counts(problem.cells), np.isfinite(log_p)
+    for weight in np.unique(times[is_explained]):
+        chosen = is_explained & (times == weight)
+        kept, starts = np.repeat(chosen, lengths), np.append(0, np.cumsum(lengths[chosen]))
+        own = count_states(path[kept].astype(np.intp), cell[kept], starts, problem.cells)
+        for table, more in zip(counts, own, strict=True):
+            table += weight * more
+    return InferenceResult.from_log_z(counts, log_p, times=times)

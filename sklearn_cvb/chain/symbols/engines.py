@@ -112,7 +112,8 @@ def engines_of(problem: Problem, lost: np.ndarray = _NONE) -> Engines:
     if len(problem.corpus.starts) < 2:
         # Of a part in which no path explains any sequence.
         return Engines(None, None, [np.empty(0, np.intp)])
-    is_free = np.ones(len(problem.corpus.starts) - 1, bool)
+    # One at a time may count more than once.
+    is_free = np.full(len(problem.corpus.starts) - 1, problem.corpus.times is None)
     is_free[lost] = False
     runs, batches = None, None
     if problem.any_certain:
@@ -263,7 +264,7 @@ def expectation(
 
     `logs` makes the logs of the weights without underflow.
     """
-    log_z = np.zeros(problem.corpus.n_sequences)
+    log_z, times = np.zeros(problem.corpus.n_sequences), problem.corpus.times_of_sequences
     tasks: list[tuple[Any, ...]] = []
     if engines.runs is not None:
         tasks += [(infer_runs, engines.runs, piece) for piece in engines.runs.pieces]
@@ -291,11 +292,12 @@ def expectation(
         starts, lattice = problem.corpus.starts, problem.lattice
         passes = forward_backward.passes_for(starts, lattice.count)
         for i in np.flatnonzero(np.isnan(log_z)):
-            log_z[i] = expected_counts_log(
-                log_tables, lattice, (starts[i], starts[i + 1]), passes, counts
-            )
+            alone, bounds = empty_counts(problem.cells), (starts[i], starts[i + 1])
+            log_z[i] = expected_counts_log(log_tables, lattice, bounds, passes, alone)
+            for table, more in zip(counts, alone, strict=True):
+                table += times[i] * more
     explained = np.isfinite(log_z)
-    total += log_z[explained].sum()
+    total += (times * log_z)[explained].sum()
     return InferenceResult(counts, total, np.flatnonzero(~explained), work=engines)
 
 
@@ -369,6 +371,7 @@ def infer_sequences(
     """Counts of some sequences; fills their log Z, NaN where log space has to decide."""
     lattice, starts, counts = problem.lattice, problem.corpus.starts, empty_counts(cells)
     passes = forward_backward.passes_for(starts, lattice.count)
-    expected_counts(weights, lattice, starts, members, passes, counts, log_z)
+    times = problem.corpus.times_of_sequences
+    expected_counts(weights, lattice, starts, times, members, passes, counts, log_z)
     counts.transition[:] *= weights.transition
     return PieceResult(counts, 0.0)

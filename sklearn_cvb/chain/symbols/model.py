@@ -85,9 +85,9 @@ class SymbolChain(Model):
     settings: ChainSettings
 
     @property
-    def n_observed(self) -> int:
+    def n_observed(self) -> float:
         """Observed tokens of the sequences that some path may explain."""
-        return max(1, int(np.count_nonzero(self.problem.corpus.tokens >= 0)))
+        return self.problem.corpus.n_observed
 
     @property
     def cells(self) -> Cells:

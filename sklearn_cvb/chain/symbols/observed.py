@@ -62,6 +62,8 @@ class SymbolObservation(Observation):
         sequences, attributes, messages = reading.sequences_to_fit(known, X, y)
         types = reading.types_to_learn(known, sequences)
         vocabulary, corpus = reading.encoded_by(known, types, sequences)
+        if self.sample_weight is not None:
+            corpus = corpus.weighted(self.sample_weight)
         words, cells, tags, of_words = self.word_layout(vocabulary, corpus, y, streams=streams)
         attributes = {**attributes, **self.attributes_of(words)}
         lattice, words, of_labels = self.training_lattice(words, tags, cells, corpus, sequences, y)

@@ -76,21 +76,23 @@ def forward_visits(start, transition, durations, weights, starts, table, room, f
 
 
 @jit
-def backward_visits(backward, durations, weights, starts, table, scale, room, found):
+def backward_visits(backward, durations, weights, starts, table, before, room, found):
     """From forward messages to posteriors, expected durations and pairs of visits.
 
-    ``backward`` (n_tables, K, K) are transposes of the transitions. ``found`` is (entered, left,
-    posterior, visits, pairs, log_z): added to are ``posterior`` (n_steps, K or more), ``visits``
-    (n_tables, L, K or more) of each duration, and ``pairs`` (n_tables, K, K) without their weights.
+    ``backward`` (n_tables, K, K) are transposes of the transitions. ``before`` is (scale, times):
+    how often each sequence counts. ``found`` is (entered, left, posterior, visits, pairs, log_z):
+    added to are ``posterior`` (n_steps, K or more), ``visits`` (n_tables, L, K or more) of each
+    duration, and ``pairs`` (n_tables, K, K) without their weights.
     Sequences whose ``log_z`` is NaN are left out; where it becomes NaN the rest is of no use.
     """
     entered, left, posterior, visits, pairs, log_z = found
+    scale, times = before
     n, longest = weights.shape[1], durations.shape[1]
     into = room[longest]
     for i in range(starts.size - 1):
         if math.isnan(log_z[i]):
             continue
-        room[:] = 1.0
+        room[:] = times[i]
         for t in range(starts[i + 1] - 1, starts[i] - 1, -1):
             own, largest = table[t], spread(0.0)
             gone, inverse = t % longest, 1.0 / scale[t]
@@ -112,15 +114,15 @@ def backward_visits(backward, durations, weights, starts, table, scale, room, fo
                     put(room[row], k, behind * weight)
                     row = row - 1 if row > 0 else longest - 1
                 put(into, k, arrived * weight)
-            if not (sum_of(largest) < _LARGEST_MESSAGE):
+            if not (sum_of(largest) < times[i] * _LARGEST_MESSAGE):
                 log_z[i] = math.nan
                 break
             if t > starts[i]:
                 for k in range(0, n, LANES):
                     ahead, out = part(into, k), spread(0.0)
                     for j in range(n):
-                        before = spread(left[t - 1, j])
-                        put(pairs[own, j], k, part(pairs[own, j], k) + before * ahead)
+                        ended = spread(left[t - 1, j])
+                        put(pairs[own, j], k, part(pairs[own, j], k) + ended * ahead)
                         out += spread(into[j]) * part(backward[own, j], k)
                     put(room[gone], k, out)
 

@@ -416,12 +416,12 @@ def add_outer(lattice, t, work, before, position, total):
 
 
 @jit
-def expected_counts(weights, lattice, starts, members, passes, counts, log_z):
+def expected_counts(weights, lattice, starts, times, members, passes, counts, log_z):
     """E-step over the sequences `members`: add to `counts`, fill their `log_z`.
 
     ``counts.transition`` receives the sums over t of forward_t-1(i) g_t(j) (see `backward_pass`):
-    times transition[i, j] they are expected counts. A sequence that float64 may lose adds nothing;
-    its log Z is NaN.
+    times transition[i, j] they are expected counts. Each sequence counts so many ``times``; one
+    that float64 may lose adds nothing, and its log Z is NaN.
     """
     for m in range(members.size):
         i = members[m]
@@ -433,6 +433,9 @@ def expected_counts(weights, lattice, starts, members, passes, counts, log_z):
         # Nothing has been added yet: log space does the whole sequence.
         if math.isnan(log_z[i]):
             continue
+        for position in range(size if times[i] != 1.0 else 0):
+            passes.posterior[position] *= times[i]
+            passes.emission[position] *= times[i]
         add_unary(lattice, begin, end, passes.posterior, counts.start, counts.emission)
         before = np.int64(0)
         for t in range(begin + 1, end):

@@ -87,21 +87,23 @@ def _flush(sums, pairs):
 
 
 @jit
-def backward_steps(backward, weights, starts, stretches, table, scale, room, found):
+def backward_steps(backward, weights, starts, stretches, table, before, room, found):
     """From forward messages to posteriors, and sums of pair marginals without their weights.
 
     ``backward`` (n_tables, K, K) are transposes of the transitions; the rest is as in
-    `forward_steps`. ``found`` is (posterior, pairs, log_z): posteriors take the place of messages,
-    ``pairs`` (n_tables, K, K) is added to, and ``log_z`` becomes NaN where float64 may lose a
-    sequence, which leaves nothing of use in the other two.
+    `forward_steps`. ``before`` is (scale, times): what `forward_steps` has left of steps, and how
+    often each sequence counts. ``found`` is (posterior, pairs, log_z): posteriors take the place of
+    messages, ``pairs`` (n_tables, K, K) is added to, and ``log_z`` becomes NaN where float64 may
+    lose a sequence, which leaves nothing of use in the other two.
     """
     posterior, pairs, log_z = found
+    scale, times = before
     # Rows of whole vectors: what is written a moment ago is read again sooner.
     message, g, sums = room[0], room[1], room[2:]
     sums[:] = 0.0
     stretch, n_states = table.size - 1, posterior.shape[1]
     for i in range(starts.size - 2, -1, -1):
-        message[:] = 1.0
+        message[:] = times[i]
         for t in range(starts[i + 1] - 1, starts[i] - 1, -1):
             if t < stretches[stretch]:
                 if table[stretch] != table[stretch - 1]:
@@ -113,13 +115,13 @@ def backward_steps(backward, weights, starts, stretches, table, scale, room, fou
                 total += behind
                 put(g, k, part(weights[t], k) * behind * by)
                 put(posterior[t], k, part(posterior[t], k) * behind)
-            if not (sum_of(total) < _LARGEST_MESSAGE):
+            if not (sum_of(total) < times[i] * _LARGEST_MESSAGE):
                 log_z[i] = math.nan
             if t > starts[i]:
                 for k in range(0, n_states, LANES):
                     ahead = part(g, k)
                     for j in range(n_states):
-                        before = spread(posterior[t - 1, j])
-                        put(sums[j], k, part(sums[j], k) + before * ahead)
+                        arrived = spread(posterior[t - 1, j])
+                        put(sums[j], k, part(sums[j], k) + arrived * ahead)
                     put(message, k, _message_product(g, backward[table[stretch]], k))
     _flush(sums, pairs[table[0]])

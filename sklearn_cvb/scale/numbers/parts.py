@@ -175,6 +175,7 @@ class StepsInShards:
     """All steps of series in shards, as starts ask for them (see `starts.AllSteps`)."""
 
     is_elsewhere = True
+    times = None
 
     def __init__(self, problem: "NumbersInParts") -> None:
         self.problem = problem

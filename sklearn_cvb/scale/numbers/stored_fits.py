@@ -58,11 +58,17 @@ class StoredSteps(NamedTuple):
     starts: np.ndarray
     n_observed: int
     width: int | None = None
+    times: None = None  # each counts once
 
     @property
     def n_sequences(self) -> int:
         """Number of sequences."""
         return len(self.starts) - 1
+
+    @property
+    def times_of_sequences(self) -> np.ndarray:
+        """How often each sequence counts."""
+        return np.ones(self.n_sequences)
 
 
 class StoredObservations:
