@@ -31,8 +31,8 @@ class SampleWeights(BaseHMM):
             What the log-likelihood of each sequence is multiplied by: 2 is as good as having it
             twice, and one of weight 0 is left out (fitted attributes such as `labels_` are those of
             the others). None: 1 each. For sequences in memory. A first start is that of repeated
-            sequences, too, but where states are mixtures or follow each other in an order; what is
-            drawn for further restarts is not.
+            sequences, too, but where states are mixtures or lines, or follow each other in an
+            order; what is drawn for further restarts is not.
 
         Returns
         -------

@@ -289,7 +289,7 @@ def test_intervals_and_what_is_read_part_by_part_have_no_weights(tmp_path):
         model.credible_intervals(WALKS)
     again = sklearn.clone(model).fit(repeated(WALKS))
     found, expected = (one.credible_intervals(method="mean field") for one in (model, again))
-    np.testing.assert_allclose(found.transmat, expected.transmat, atol=1e-9)
+    np.testing.assert_allclose(found.transition, expected.transition, atol=1e-9)
 
 
 def test_a_fit_that_goes_on_goes_by_its_weights():
