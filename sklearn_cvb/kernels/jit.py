@@ -10,17 +10,26 @@ that is passed on begins as ``np.int64(0)``: for 0 alone a function would be com
 
 import functools
 import gc
+import os
 import pickle
+import time
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numba
 from llvmlite import ir
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
+
+try:
+    import fcntl
+except ImportError:  # Windows: every process compiles for itself
+    fcntl = None
 
 # No function is handed to C code, and those that only kernels call need no wrapper for Python: the
 # wrappers would be a sixth of what is compiled.
@@ -91,9 +100,54 @@ def kept_on_disk(**options: Any) -> Decorator:
             index._version = f"{index._version}, kernels {_checksum_of_kernels()}"
             for name in ("_load_index", "_load_data"):
                 setattr(index, name, _passing_over_damage(getattr(index, name), kernel))
+            kernel.compile = _after_one_another(kernel.compile, f"{index._index_path}.lock")
         return kernel
 
     return decorate
+
+
+# Seconds that a process waits for another one to compile a kernel; then it does so itself.
+_LONGEST_WAIT = 60.0
+
+
+def _after_one_another(compile_or_load: Callable[..., Any], path: str) -> Callable[..., Any]:
+    """A function of numba's that compiles a kernel, of which processes wait for one another.
+
+    Workers that start together would all compile what the first of them leaves on disk.
+    """
+
+    def compiled(*arguments: Any) -> Any:
+        # Threads have a lock of numba's: who asks for it second holds nothing that another needs.
+        with global_compiler_lock, _lock(path):
+            return compile_or_load(*arguments)
+
+    return compiled
+
+
+@contextmanager
+def _lock(path: str) -> Iterator[None]:
+    """A lock among processes, which goes with its holder; none where there can be none."""
+    try:
+        if fcntl is None:
+            raise OSError
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT)
+    except OSError:
+        yield
+        return
+    try:
+        begin = time.monotonic()
+        while time.monotonic() - begin < _LONGEST_WAIT:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.01)
+            except OSError:
+                break
+        yield
+    finally:
+        os.close(file)
 
 
 def _passing_over_damage(load: Callable[..., Any], kernel: Any) -> Callable[..., Any]:
