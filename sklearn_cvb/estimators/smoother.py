@@ -97,30 +97,33 @@ class _ClassifierChain(NamedTuple):
 class HMMSmoother(HmmlearnNames, ClassifierMixin, MetaEstimatorMixin, VersionedPickle):
     """Smooth what a classifier says of the steps of sequences.
 
-    Not where the classifier is wrong for minutes on end: what lasts stays. Nor where steps have no
-    order.
+    Not where steps have no order. What a classifier has wrong for minutes on end stays wrong, and
+    smoothing can do harm there: that is why `weight` is chosen by cross-validation.
 
-    Any classifier with `predict_proba` sees one step at a time. What usually follows what is
-    counted from the labels, and a hidden Markov model whose states are the classes puts both
-    together: state z emits step x with weight (p(z | x) / p(z)^prior_weight)^weight. Predictions
-    jump less, and more of them are right; or fewer, where neighbouring steps repeat the same
-    mistake. So `weight` is chosen by cross-validation, which may also leave all as it is.
+    The classifier sees one step at a time, and its predictions jump. How classes follow each other
+    is counted in the labels, and both are put together in a hidden Markov model whose states are
+    the classes: class z emits step x with weight (p(z | x) / p(z)^prior_weight)^weight, where
+    p(z | x) is the classifier's probability, at least 0.001, and p(z) the share of the class.
 
     Parameters
     ----------
     estimator : classifier
         What is fitted to single steps: any classifier, pipeline or search with `predict_proba`.
     weight : {"cv", "raw"} or float
-        How much a step counts beside its neighbours: below 1 where steps repeat what their
-        neighbours say. "raw" smooths nothing; "cv" chooses 1, 0.3 or 0.1, with `prior_weight` 0 or
-        1, or "raw", whichever has most labelled steps right.
+        How much a step counts beside its neighbours: 1 where steps are independent given their
+        classes, less where they repeat what their neighbours say. "raw" smooths nothing. "cv"
+        compares "raw" and 1, 0.3 and 0.1, each with `prior_weight` 0 and 1, by cross-validation
+        over sequences. It takes the first of those, in this order, whose number of right steps is
+        within one standard error of the largest.
     prior_weight : float
-        From 0 to 1: how much of the classes' shares is taken out of the probabilities. 1 is what
-        theory has, 0 is safer where shares differ between sequences. Not used by "cv" and "raw".
+        From 0 to 1: how much of the shares of the classes is taken out of the probabilities. 1 is
+        Bayes' rule, 0 is safer where shares differ between sequences. It is for a `weight` that is
+        a number.
     alpha : float
         Pseudo-count of every start and transition, 1e-10 to 1e10.
     cv : int
-        Number of folds of sequences. Fewer sequences are cut into pieces.
+        Number of folds: the classifier is fitted once for each, and once to all. Where there are
+        fewer sequences, they are cut into pieces.
     n_jobs : int or None
         Threads that fit folds; the result does not depend on it.
 
@@ -133,20 +136,21 @@ class HMMSmoother(HmmlearnNames, ClassifierMixin, MetaEstimatorMixin, VersionedP
     class_prior_ : ndarray of shape (n_classes,)
         Share of each class in the labelled steps.
     startprob_, transmat_ : ndarray
-        Probabilities of the first class of a sequence, and of the next class (column) after each
-        class (row), shapes (n_classes,) and (n_classes, n_classes).
+        Probabilities of the class of a first step, and of the next class (columns) after each class
+        (rows), shapes (n_classes,) and (n_classes, n_classes).
     weight_ : "raw" or float
         The weight that is used.
     prior_weight_ : float or None
         None where `weight_` is "raw".
     cv_results_ : dict or None
         "params", a list of dicts of the settings that were compared, and "accuracy", an array of
-        the share of labelled steps that each had right. None where nothing was compared.
+        the share of labelled steps that each has right. None where nothing was compared.
 
     References
     ----------
-    Bourlard and Morgan (1994), "Connectionist speech recognition: a hybrid approach", chapter 7:
-    probabilities of classes divided by priors as emissions.
+    Bourlard and Morgan (1994), "Connectionist speech recognition: a hybrid approach", Kluwer:
+    probabilities of classes, divided by their shares, as emissions. Breiman, Friedman, Olshen and
+    Stone (1984), "Classification and regression trees": the rule of one standard error.
 
     See Also
     --------
