@@ -82,8 +82,9 @@ class _ClassifierChain(NamedTuple):
         weight, prior_weight = self.setting
         if weight == "raw":
             return proba
-        logs = np.log(np.maximum(proba, _FLOOR)) - prior_weight * np.log(self.class_prior)
-        logs *= weight
+        # Kernels are compiled for this type and order alone.
+        logs = np.log(np.maximum(proba, _FLOOR, dtype=float, order="C"))
+        logs = weight * (logs - prior_weight * np.log(self.class_prior))
         tables = e_step.ChainTables(self.start[None], self.transition[None], None)
         scores, stretches = e_step.scores_from_logs(logs), e_step.plain_stretches(starts)
         if how == "viterbi":
@@ -254,7 +255,7 @@ class HMMSmoother(HmmlearnNames, ClassifierMixin, MetaEstimatorMixin, VersionedP
         validate_data(self, steps.rows, reset=False, skip_check_array=True)
         with warnings.catch_warnings():
             # It has just been said.
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            warnings.filterwarnings("ignore", "X (has|does not have valid) feature names")
             proba = chain.classifier.predict_proba(steps.rows)
         return steps, chain.smoothed(proba, steps.starts, how)
 

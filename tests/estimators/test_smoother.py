@@ -24,6 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_cvb import EMHMM, HMMSmoother
+from sklearn_cvb.compilation.announcement import when_compiling
 
 SETTINGS = [("raw", None), *itertools.product((1.0, 0.3, 0.1), (0.0, 1.0))]
 
@@ -153,6 +154,27 @@ def test_raw_is_the_classifier():
     assert (model.weight_, model.prior_weight_) == ("raw", None)
 
 
+class Singles(GaussianNB):
+    """Gives probabilities in single precision, a column after the other."""
+
+    def predict_proba(self, X):
+        return np.asfortranarray(super().predict_proba(X), np.float32)
+
+
+def test_probabilities_of_another_type_compile_nothing():
+    expected, compiled = HMMSmoother(GaussianNB(), weight=1.0).fit(X, Y), []
+    for decoding in ("marginal", "viterbi"):
+        expected.predict(NEW, decoding)
+    proba, filtered = expected.predict_proba(NEW), expected.filter_proba(NEW)
+    model = HMMSmoother(Singles(), weight=1.0).fit(X, Y)
+    with when_compiling(lambda: compiled.append(None)):
+        for decoding in ("marginal", "viterbi"):
+            assert same(model.predict(NEW, decoding), expected.predict(NEW, decoding))
+        np.testing.assert_allclose(model.predict_proba(NEW)[0], proba[0], atol=1e-5)
+        np.testing.assert_allclose(model.filter_proba(NEW)[0], filtered[0], atol=1e-5)
+    assert compiled == []
+
+
 # What labels tell
 
 
@@ -224,7 +246,10 @@ def test_minus_one_beside_0_and_1_is_told():
     text = HMMSmoother(GaussianNB(), weight=1.0).fit(STEPS, [row.astype(str) for row in labels])
     assert text.classes_.tolist() == ["-1", "0", "1"]
     # Labels of a score need not have all classes.
-    assert model.score(STEPS, [[-1] * 5, [0, 1, -1]]) in (0, 0.5, 1)
+    found = model.predict(STEPS)[1][:2]
+    assert model.score(STEPS, [[-1] * 5, [0, 1, -1]]) == np.mean(found == [0, 1])
+    # Nor of the right kind.
+    assert model.score(STEPS, [["0"] * 5, ["1"] * 3]) == 0
 
 
 # Cross-validation
@@ -409,6 +434,26 @@ def test_a_table_is_read_as_single_steps_and_told(recwarn):
     np.testing.assert_allclose(model.predict_proba(NEW[0]), expected)
     with pytest.warns(UserWarning, match="each of the 40 rows"):
         HMMSmoother(LogisticRegression()).fit(pd.DataFrame(table), pd.Series(labels))
+
+
+@pytest.mark.filterwarnings("ignore:each of the")
+@pytest.mark.parametrize("kind", [list, lambda labels: pd.Series(labels, dtype="Int64")])
+def test_a_table_with_rows_that_have_no_label(kind):
+    labels = [None if t % 3 else label for t, label in enumerate(Y[0].tolist())]
+    model = HMMSmoother(GaussianNB()).fit(X[0], kind(labels))
+    expected = GaussianNB().fit(X[0][::3], Y[0][::3])
+    assert np.array_equal(model.predict_proba(NEW[0]), expected.predict_proba(NEW[0]))
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_columns_with_and_without_names_are_told_once(is_first, recwarn):
+    both = [[X, NEW], [frames(own, "pandas") for own in (X, NEW)]]
+    both[1] = [[frame[["speed", "turn"]] for frame in own] for own in both[1]]
+    (x, _), (_, new) = both if is_first else both[::-1]
+    found = HMMSmoother(LogisticRegression(), weight=1.0).fit(x, Y).predict(new)
+    (told,) = recwarn.list
+    assert "HMMSmoother was fitted with" in str(told.message)
+    assert same(found, HMMSmoother(LogisticRegression(), weight=1.0).fit(X, Y).predict(NEW))
 
 
 def test_a_recording_without_brackets_is_told_of():
