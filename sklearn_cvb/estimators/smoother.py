@@ -118,8 +118,9 @@ class HMMSmoother(HmmlearnNames, ClassifierMixin, MetaEstimatorMixin, VersionedP
         within one standard error of the largest.
     prior_weight : float
         From 0 to 1: how much of the shares of the classes is taken out of the probabilities. 1 is
-        Bayes' rule, 0 is safer where shares differ between sequences. It is for a `weight` that is
-        a number.
+        Bayes' rule; 0 is safer where shares differ between sequences, and right where the
+        classifier has taken them out itself (``class_weight="balanced"``). It is for a `weight`
+        that is a number.
     alpha : float
         Pseudo-count of every start and transition, 1e-10 to 1e10.
     cv : int
@@ -378,8 +379,8 @@ def _with_labels(steps: _Steps, y: Any, classes: np.ndarray | None = None) -> _S
     known = np.array([not reading.is_missing(value) for value in values], bool)
     named = [value for value in values if not reading.is_missing(value)]
     given = np.asarray(named)
-    if not named or given.ndim != 1 or len({isinstance(label, str) for label in named}) > 1:
-        raise ValueError("y must hold a label for some steps, all of them text or all numbers")
+    if given.ndim != 1 or len({isinstance(label, str) for label in named}) > 1:
+        raise ValueError("y must hold a label for each step, all of them text or all numbers")
     labels = np.zeros(len(values), given.dtype)
     labels[known] = given
     if given.dtype.kind == "i" and -1 in given:
@@ -388,6 +389,8 @@ def _with_labels(steps: _Steps, y: Any, classes: np.ndarray | None = None) -> _S
             known &= labels != -1
         if classes is None and others.tolist() == [0, 1]:
             warn([_CLASSES])
+    if not known.any():
+        raise ValueError("y holds no label of any step")
     return steps._replace(labels=labels, known=known)
 
 

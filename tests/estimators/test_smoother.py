@@ -250,6 +250,8 @@ def test_minus_one_beside_0_and_1_is_told():
     assert model.score(STEPS, [[-1] * 5, [0, 1, -1]]) == np.mean(found == [0, 1])
     # Nor of the right kind.
     assert model.score(STEPS, [["0"] * 5, ["1"] * 3]) == 0
+    with pytest.raises(ValueError, match="y holds no label"):
+        model.score(STEPS, [[-1] * 5, [-1] * 3])
 
 
 # Cross-validation
@@ -476,9 +478,9 @@ FAULTS = [
     (lambda: ([X[0], X[1][:, :1]], Y[:2]), r"X\[1\] has shape \(40, 1\), X\[0\] \(40, 2\)"),
     (lambda: ([X[0], X[1][:0]], [Y[0], []]), r"sequences of \[40, 0\] steps"),
     (lambda: ([], []), "0 sample"),
-    (lambda: (X[:1], [[None] * 40]), "a label for some steps"),
+    (lambda: (X[:1], [[None] * 40]), "y holds no label"),
     (lambda: (X[:1], [["a", 1] * 20]), "all of them text or all numbers"),
-    (lambda: (X[:1], [[[0, 1]] * 40]), "a label for some steps|not hashable"),
+    (lambda: (X[:1], [[[0, 1]] * 40]), "a label for each step|not hashable"),
     (lambda: (X[:1], [np.linspace(0, 1, 40)]), "Unknown label type"),
     (lambda: ([frames(X[:1], "pandas")[0].to_dict("list")], Y[:1]), "shape"),
 ]
