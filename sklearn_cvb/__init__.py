@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from sklearn_cvb.estimators.dependencies import CVBDMV, EMDMV, VBDMV, GibbsDMV
     from sklearn_cvb.estimators.grammars import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, HastingsPCFG
     from sklearn_cvb.estimators.mixture import HMMMixture
+    from sklearn_cvb.estimators.smoother import HMMSmoother
     from sklearn_cvb.estimators.treebanks import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG
     from sklearn_cvb.grammar.grammar import Grammar
     from sklearn_cvb.grammar.model import PCFGCounts
@@ -101,6 +102,7 @@ __all__ = [
     "HMMCounts",
     "HMMMixture",
     "HMMParameters",
+    "HMMSmoother",
     "HastingsPCFG",
     "LatentPCFGCounts",
     "MiniBatches",
@@ -151,6 +153,7 @@ _LATER = {
     "Grammar": "grammar.grammar",
     "HMMClassifier": "estimators.classifier",
     "HMMMixture": "estimators.mixture",
+    "HMMSmoother": "estimators.smoother",
     "HastingsPCFG": "estimators.grammars",
     "LatentPCFGCounts": "treebank.parameters",
     "NumberStore": "store",

@@ -6,6 +6,12 @@ Bull or bear, calm or wild: the posterior of a regime on a day of last year, fro
 fitted to all days, knows how the year went on. Whoever tests a rule with it tests nothing. In this
 tutorial you walk forward through a series: each day is told by a model that was fitted to earlier
 days, states keep their names from refit to refit, and you see what looking ahead was worth.
+
+.. index::
+   ! single: bull bear
+   ! single: label switching
+   ! single: causal
+   single: look-ahead
 """
 
 # %%

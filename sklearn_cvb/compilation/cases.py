@@ -9,6 +9,8 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, NamedTuple
 
+from sklearn.naive_bayes import GaussianNB
+
 from sklearn_cvb.settings import (
     Durations,
     MiniBatches,
@@ -120,7 +122,8 @@ class Situation(NamedTuple):
             if method is not None and settings.keys() <= signature(method).parameters.keys():
                 method(self.X_new, **settings)
         # Who scores by classes alone needs them.
-        model.score(self.X, *([self.y] if hasattr(model, "class_count_") else []))
+        by_class = hasattr(model, "class_count_") or hasattr(model, "class_prior_")
+        model.score(self.X, *([self.y] if by_class else []))
         if hasattr(model, "sample"):
             model.sample(2, random_state=0, **more)
 
@@ -365,6 +368,14 @@ def _situations_around(name: str) -> dict[str, Situation]:
     return {"symbols": situation("none"), "numbers": situation("gaussian")}
 
 
+def _smoothing() -> Situation:
+    """A classifier of steps, whatever it is."""
+    X = [[[0.0], [0.1], [5.0], [5.1]], [[5.0], [0.2]]] * 3
+    y = [["low", "low", "high", "high"], ["high", "low"]] * 3
+    return Situation("HMMSmoother", {"estimator": GaussianNB(), "weight": 1.0}, X, y, X[:1])
+
+
 # Estimators made of others, which have none of their parameters.
 AROUND = {name: _situations_around(name) for name in ("HMMClassifier", "HMMMixture")}
+AROUND["HMMSmoother"] = {"numbers": _smoothing()}
 EVERY_SITUATION = SITUATIONS | AROUND

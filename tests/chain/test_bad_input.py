@@ -258,7 +258,7 @@ def test_labels_that_no_entry_of_the_dictionary_has(kind):
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_labels_of_the_wrong_length(kind):
     y = [["D", "N", "V"], ["D", "N"], ["N", "V"]]
-    message = "sentence 1 has 3 tokens but y[1] has 2 tags"
+    message = "sequence 1 has 3 tokens but y[1] has 2 labels"
     fails(ValueError, message, kind(LEGAL).fit, X, y)
     fails(ValueError, message, quick(kind, tag_dictionary=LEGAL).fit(X).score, X, y)
     fails(ValueError, "X holds 3 sequences but y 2", kind(LEGAL).fit, X, y[:2])
@@ -267,7 +267,7 @@ def test_labels_of_the_wrong_length(kind):
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_one_tag_for_a_ragged_sentence(kind):
     message = (
-        "y[0] is the single value 'N': y holds one tag sequence per sentence, such as "
+        "y[0] is the single value 'N': y holds labels for each sequence, such as "
         '[["DET", "NOUN"], ["PRON", "VERB"]]'
     )
     fails(TypeError, message, kind(LEGAL).fit, X, ["N", "N", "V"])

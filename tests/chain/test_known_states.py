@@ -76,7 +76,7 @@ def test_y_is_ignored_by_default(emission):
         ([[0, 0, 1, 1, 3], None, None], r"y holds 3 \(sequence 0, position 4\): states are 0 to 2"),
         ([["N", 0, 1, 1, 2], None, None], r"y holds 'N' \(sequence 0, position 0\)"),
         ([[0.5, 0, 1, 1, 2], None, None], r"y holds 0.5 \(sequence 0, position 0\)"),
-        ([[0, 0], None, None], r"sentence 0 has 5 tokens but y\[0\] has 2 tags"),
+        ([[0, 0], None, None], r"sequence 0 has 5 tokens but y\[0\] has 2 labels"),
         ([[0, 0, 1, 1, 2]], "3 sequences but y 1"),
     ],
 )

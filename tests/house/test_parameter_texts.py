@@ -62,6 +62,7 @@ SIGNATURES = {
     "GibbsAlignmentHMM": f"{_ALIGNMENT} {_CHAIN} {_PAIRS}",
     "HMMClassifier": "estimator / priors n_jobs",
     "HMMMixture": "estimator / n_components n_init random_state",
+    "HMMSmoother": "estimator / weight prior_weight alpha cv n_jobs",
 }
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
 
 import sklearn_cvb
 from sklearn_cvb import (
@@ -19,6 +20,7 @@ from sklearn_cvb import (
     HMMClassifier,
     HMMMixture,
     HMMParameters,
+    HMMSmoother,
     Samples,
     Transitions,
 )
@@ -73,6 +75,8 @@ def _classes():
                 if emission is not None:
                     inner.set_params(emission=emission)
                 yield f"{name} {emission}", kind(inner), X
+        elif kind is HMMSmoother:
+            yield name, kind(GaussianNB(), weight=1.0), [NUMBERS]
         elif "Alignment" in name:
             yield f"{name} pairs", kind(max_iter=3), SENTENCES
             yield f"{name} halves", kind(max_iter=3), WORDS.assign(d=WORDS["a"])
@@ -108,6 +112,7 @@ def test_methods_refuse_other_columns(title):
     """All public ones that take data, found by looking; those that do are many."""
     model, X = CLASSES[title]
     y = np.arange(len(X)) % 2 if isinstance(model, HMMClassifier) else None
+    y = [_STATES] if isinstance(model, HMMSmoother) else y
     model, n_asked = clone(model).fit(*([X] if y is None else [X, y])), 0
     for name, method in _methods(model):
         known = inspect.signature(method).parameters

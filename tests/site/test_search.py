@@ -36,6 +36,12 @@ ANSWERS = {
     "missing rows": "how_to/gaps",
     "GMM": "numbers",
     "docker": "how_to/start_in_a_container",
+    "activity recognition": "how_to/smooth_a_classifier",
+    "smooth predictions": "how_to/smooth_a_classifier",
+    "smoother": "how_to/smooth_a_classifier",
+    "bull bear": "auto_tutorials/plot_3b_regimes_without_looking_ahead",
+    "label switching": "auto_tutorials/plot_3b_regimes_without_looking_ahead",
+    "causal": "auto_tutorials/plot_3b_regimes_without_looking_ahead",
 }
 
 

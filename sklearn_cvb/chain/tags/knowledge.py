@@ -32,7 +32,7 @@ from sklearn_cvb.reading.dictionary import (
 from sklearn_cvb.reading.unknown_tokens import UnknownTokens, caution_of_unknown
 from sklearn_cvb.reading.validation import InvalidParameterError
 
-_LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
+_LABEL_FORM = 'y holds labels for each sequence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
 
 # The least share of a word that a tag of its entry can have.
 _SMALLEST_SHARE = 1e-6
@@ -208,7 +208,7 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list[Any]:
                 items = items[:length]
             if len(items) != length:
                 raise ValueError(
-                    f"sentence {i} has {length} tokens but y[{i}] has {len(items)} tags"
+                    f"sequence {i} has {length} tokens but y[{i}] has {len(items)} labels"
                 )
             labels.extend(items)
         elif reading.is_missing(tags) or (
