@@ -135,19 +135,26 @@ def _lock(path: str) -> Iterator[None]:
     except OSError:
         yield
         return
+    begin = time.monotonic()
     try:
-        begin = time.monotonic()
-        while time.monotonic() - begin < _LONGEST_WAIT:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                time.sleep(0.01)
-            except OSError:
-                break
+        while not _takes(file, fcntl.LOCK_EX) and time.monotonic() - begin < _LONGEST_WAIT:
+            time.sleep(0.01)
         yield
     finally:
+        # A process that was forked meanwhile would keep what is only closed here.
+        _takes(file, fcntl.LOCK_UN)
         os.close(file)
+
+
+def _takes(file: int, lock: int) -> bool:
+    """Whether a lock can be had now, or there are none on this disk."""
+    try:
+        fcntl.flock(file, lock | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def _passing_over_damage(load: Callable[..., Any], kernel: Any) -> Callable[..., Any]:

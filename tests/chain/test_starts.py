@@ -19,6 +19,8 @@ from sklearn_cvb import (
     Transitions,
     VBHMMTagger,
 )
+from sklearn_cvb.chain.starts import starting_points
+from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.learning.dirichlet import FIRST_VALUE
 from sklearn_cvb.scale.symbols.vocabulary_pass import read_local_parts
 
@@ -169,3 +171,28 @@ def test_restarts_of_taggers_go_on_to_the_same_bits(kind, auto, tmp_path):
     # A warm start goes on from the best restart.
     went_on = np.concatenate([kept, half.history_])
     assert any(np.array_equal(went_on, one) for one in whole.restart_histories_)
+
+
+@pytest.mark.parametrize("most", [2, 4, 40])
+def test_products_of_neighbours_are_those_of_each_pair_whatever_the_blocks(most, monkeypatch):
+    """Few states a token, of many, and nearly all of them: lists and tables, in small blocks."""
+    rng = np.random.default_rng(most)
+    n_states, n_tokens = 40, 57
+    count = rng.integers(1, most + 1, n_tokens).astype(np.int32)
+    states = [np.sort(rng.choice(n_states, n, replace=False)) for n in count]
+    first = np.append(0, np.cumsum(count))[:-1].astype(np.uint32)
+    cell = np.arange(count.sum(), dtype=np.int32)
+    lattice = Lattice(first, count, np.concatenate(states).astype(np.uint32), cell)
+    posterior, starts = rng.random(count.sum()), np.array([0, 1, 9, 30, n_tokens])
+    times = np.repeat(rng.random(4), np.diff(starts))
+    table = np.zeros((n_tokens, n_states))
+    for row, own, begin in zip(table, states, first, strict=True):
+        row[own] = posterior[begin : begin + len(own)]
+    inside = np.setdiff1d(np.arange(1, n_tokens), starts)
+    for weight in (np.ones(n_tokens), times):
+        expected = table[inside - 1].T @ (weight[:, None] * table)[inside]
+        counted = posterior * np.repeat(weight, count)
+        for block in (1, 50, 2**18):
+            monkeypatch.setattr(starting_points, "_BLOCK", block)
+            found = starting_points.neighbour_products(lattice, starts, posterior, 40, counted)
+            np.testing.assert_allclose(found, expected, atol=1e-12)

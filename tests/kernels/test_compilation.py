@@ -14,6 +14,7 @@ import sys
 import pytest
 
 from sklearn_cvb import Windows
+from sklearn_cvb.kernels import jit
 
 pytestmark = pytest.mark.process
 
@@ -203,3 +204,101 @@ def test_no_garbage_is_looked_for_while_the_package_compiles(collects):
 
 if __name__ == "__main__":
     print(json.dumps({name: _first_then_second(name) for name in sys.argv[1:]}))
+
+
+# Compiles a small kernel of its own folder, and says how often.
+_TOGETHER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from numba.core import event
+from small_kernel import double
+
+compiled = []
+
+
+class Listener(event.Listener):
+    def on_start(self, event):
+        compiled.append(event)
+
+    def on_end(self, event):
+        pass
+
+
+event.register("numba:compile", Listener())
+assert double(21.0) == 42.0
+print(len(compiled))
+"""
+_SMALL = """
+from sklearn_cvb.kernels.jit import jit
+
+@jit
+def double(x):
+    return 2.0 * x
+"""
+
+
+@pytest.mark.many(usual=1)
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks of files there")
+def test_processes_that_start_together_compile_a_kernel_once(tmp_path, monkeypatch):
+    (tmp_path / "small_kernel.py").write_text(_SMALL)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    command = [sys.executable, "-c", _TOGETHER, str(tmp_path)]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    said = sorted(int(one.communicate(timeout=300)[0]) for one in started)
+    assert said == [0, 0, 0, 1]
+    # Processes that come later find it there, too.
+    assert subprocess.run(command, capture_output=True, text=True).stdout.strip() == "0"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks of files there")
+def test_a_lock_goes_with_its_process_and_is_not_waited_for_for_ever(tmp_path, monkeypatch):
+    import fcntl
+    import os
+    import time
+
+    path = str(tmp_path / "there" / "kernel.lock")
+    held = []
+
+    def compile_it():
+        with open(path) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                held.append(False)
+            except BlockingIOError:
+                held.append(True)
+        return "compiled"
+
+    compiled = jit._after_one_another(compile_it, path)
+    assert compiled() == "compiled"
+    assert held == [True]
+    # One that is killed leaves the file, and no lock.
+    hold = f"import fcntl, time; f = open({path!r}); fcntl.flock(f, 2); print(1, flush=True); "
+    command = [sys.executable, "-c", hold + "time.sleep(600)"]
+    other = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    other.stdout.readline()
+    monkeypatch.setattr(jit, "_LONGEST_WAIT", 0.05)
+    begin = time.monotonic()
+    assert compiled() == "compiled"
+    assert 0.05 <= time.monotonic() - begin < 60
+    other.kill()
+    other.wait()
+    monkeypatch.setattr(jit, "_LONGEST_WAIT", 60.0)
+    assert compiled() == "compiled"
+    # Where no folder can be made there is no lock, and it is compiled all the same.
+    nowhere = tmp_path / "file"
+    nowhere.write_text("")
+    held.clear()
+    path = os.fspath(tmp_path / "there" / "kernel.lock")
+    assert jit._after_one_another(compile_it, str(nowhere / "kernel.lock"))() == "compiled"
+    assert held == [False]
+
+
+def test_an_error_of_the_compiler_gives_the_lock_back(tmp_path):
+    path = str(tmp_path / "kernel.lock")
+
+    def fails():
+        raise ValueError("no types")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no types"):
+            jit._after_one_another(fails, path)()

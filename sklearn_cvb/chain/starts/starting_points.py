@@ -2,7 +2,6 @@
 for a first E-step.
 """
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -77,7 +76,10 @@ def neighbour_products(
     total, position = np.zeros((n_states, n_states)), 0
     first = np.zeros(len(lattice.count), bool)
     first[starts[:-1]] = True
-    step = max(1, _BLOCK // n_states)
+    # Each block adds a whole table: few entries a token make long blocks.
+    share = max(1.0, len(posterior) / max(1, len(first)))
+    is_dense = share > _DENSE * n_states
+    step = max(1, int(_BLOCK / (n_states if is_dense else share)))
     for begin in range(0, len(first), step):
         # A block ends with the token that the next one begins with.
         block = slice(begin, begin + step + 1)
@@ -90,7 +92,7 @@ def neighbour_products(
         shape, cut = (len(bounds) - 2, n_states), bounds[1]
         before = csr_array((entries[: bounds[-2]], states[: bounds[-2]], bounds[:-1]), shape=shape)
         after = csr_array((right[cut:], states[cut:], bounds[1:] - cut), shape=shape)
-        if len(entries) > _DENSE * math.prod(shape):
+        if is_dense:
             total += before.toarray().T @ after.toarray()
         else:
             total += (before.T @ after).toarray()
