@@ -267,7 +267,7 @@ def test_labels_of_the_wrong_length(kind):
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_one_tag_for_a_ragged_sentence(kind):
     message = (
-        "y[0] is the single value 'N': y holds labels for each sequence, such as "
+        "y[0] is the single value 'N': y holds one label for each token, such as "
         '[["DET", "NOUN"], ["PRON", "VERB"]]'
     )
     fails(TypeError, message, kind(LEGAL).fit, X, ["N", "N", "V"])

@@ -32,7 +32,7 @@ from sklearn_cvb.reading.dictionary import (
 from sklearn_cvb.reading.unknown_tokens import UnknownTokens, caution_of_unknown
 from sklearn_cvb.reading.validation import InvalidParameterError
 
-_LABEL_FORM = 'y holds labels for each sequence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
+_LABEL_FORM = 'y holds one label for each token, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
 
 # The least share of a word that a tag of its entry can have.
 _SMALLEST_SHARE = 1e-6

@@ -97,7 +97,8 @@ def sums_of_counts(weights, lattice, starts, in_log=False):
         )
         return counts, log_z
     log_z, members = np.full(len(starts) - 1, np.nan), np.arange(len(starts) - 1)
-    chain.expected_counts(weights, lattice, starts, members, passes, counts, log_z)
+    once = np.ones(len(starts) - 1)
+    chain.expected_counts(weights, lattice, starts, once, members, passes, counts, log_z)
     # The kernel leaves the transitions' own weights to its caller.
     counts.transition[:] *= weights.transition
     return counts, log_z

@@ -77,7 +77,8 @@ def side_by_side(weights, lattice, starts):
 def one_at_a_time(weights, lattice, starts):
     counts, log_z = zeros_like(weights), np.empty(len(starts) - 1)
     passes, members = chain.passes_for(starts, lattice.count), np.arange(len(log_z))
-    chain.expected_counts(weights, lattice, starts, members, passes, counts, log_z)
+    once = np.ones(len(starts) - 1)
+    chain.expected_counts(weights, lattice, starts, once, members, passes, counts, log_z)
     counts.transition[:] *= weights.transition
     return counts, log_z.sum()
 
