@@ -40,7 +40,10 @@ class TrainingSequences(BaseHMM):
     def _training(self, learned: Learned, X: Any, y: Any) -> Reading:
         """The training sequences, read once more; ValueError where these are others."""
         if learned.extra.is_weighted:
-            raise ValueError("intervals from sequences with weights (sample_weight) are not there")
+            raise ValueError(
+                "intervals count each sequence once, but the fit was given sample_weight: fit "
+                "without weights"
+            )
         if X is None and learned.warm_start is not None:
             return learned.warm_start[0]
         if X is None or place_of(X) != "memory":

@@ -1,5 +1,7 @@
 """Weights of sequences: whole ones repeat them, at every sweep, and 0 leaves out."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import sklearn
@@ -17,6 +19,7 @@ from sklearn_cvb import (
     Transitions,
     VBHMMTagger,
 )
+from sklearn_cvb.chain.numbers import e_step
 from sklearn_cvb.emissions import (
     AutoRegressive,
     Categorical,
@@ -78,6 +81,11 @@ NUMBERS = {
     "columns": (WALKS, Columns([(Gaussian(), [0]), (StudentT(), [1])]), {}),
     "categories": ([count[:, :1].clip(0, 3) for count in COUNTS], Categorical(), {}),
     "beyond float64": ([1e4 * walk for walk in WALKS], Gaussian(), {}),
+    "beyond float64, durations": (
+        [1e4 * walk for walk in WALKS],
+        Gaussian(),
+        {"transitions": Transitions(durations="poisson")},
+    ),
     "learned alpha": (WALKS, Gaussian(), {"alpha": "auto"}),
     "ends": (WALKS, Gaussian(), {"transitions": Transitions(end_state=True)}),
     "independent": (WALKS, Gaussian(), {"transitions": "independent"}),
@@ -136,6 +144,28 @@ def test_from_the_same_start_all_of_them_repeat(kind, name):
         model = kind(3, emission=emission, transitions=transitions, max_iter=n_sweeps, tol=0)
         again = sklearn.clone(model.set_params(init=begin)).fit(repeated(WALKS))
         assert apart(model.fit(WALKS, sample_weight=WEIGHTS), again) < 1e-10
+
+
+@pytest.mark.parametrize("scale", [1.0, 700.0])
+def test_sequences_that_leave_float64_count_as_often(scale):
+    rng = np.random.default_rng(0)
+    start, moves = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(3), 3)
+    moves[0, 1] = moves[1, 2] = 0.0
+    chain = e_step.ChainTables(start[None], moves[None], None)
+    starts, times = np.array([0, 4, 9, 15]), np.array([2.5, 0.25, 3.0])
+    logs = scale * rng.normal(size=(15, 3))
+
+    def inferred(rows, begins, times=None):
+        stretches = e_step.plain_stretches(begins)
+        return e_step.infer(chain, e_step.scores_from_logs(rows), begins, stretches, times)
+
+    found, pairs = inferred(logs, starts, times), np.zeros((3, 3))
+    for i, (begin, end) in enumerate(pairwise(starts)):
+        alone = inferred(logs[begin:end], np.array([0, end - begin]))
+        assert abs(found.log_z[i] - alone.log_z[0]) <= 1e-12 * abs(alone.log_z[0])
+        np.testing.assert_allclose(found.posterior[begin:end], times[i] * alone.posterior)
+        pairs += times[i] * alone.pairs[0]
+    np.testing.assert_allclose(found.pairs[0], pairs, rtol=1e-9, atol=1e-12)
 
 
 SYMBOLS = {
@@ -285,7 +315,7 @@ def test_intervals_and_what_is_read_part_by_part_have_no_weights(tmp_path):
     with pytest.raises(ValueError, match="sample_weight is for sequences in memory"):
         model.fit(store, sample_weight=WEIGHTS)
     model.fit(WALKS, sample_weight=WEIGHTS)
-    with pytest.raises(ValueError, match="intervals from sequences with weights"):
+    with pytest.raises(ValueError, match="intervals count each sequence once"):
         model.credible_intervals(WALKS)
     again = sklearn.clone(model).fit(repeated(WALKS))
     found, expected = (one.credible_intervals(method="mean field") for one in (model, again))

@@ -71,8 +71,8 @@ def infer(
         steps = slice(starts[i], starts[i + 1])
         alone = _in_logs(tables, log_weights[steps], table[steps])
         found.posterior[steps], found.log_z[i] = times[i] * alone.posterior, alone.log_z[0]
-        for table, more in ((found.pairs, alone.pairs), (found.visits, alone.visits)):
-            table += times[i] * more
+        for total, more in ((found.pairs, alone.pairs), (found.visits, alone.visits)):
+            total += times[i] * more
     return found
 
 

@@ -115,6 +115,8 @@ def test_sums_over_all_visits(n, longest, topology, scale):
     logs = scale * rng.normal(size=(starts[-1], n))
     logs[1, 0] = -np.inf
     found = visits.infer(tables, logs, starts, table)
+    times = np.array([2.0, 0.5, 1.5])[: len(starts) - 1]
+    weighted = visits.infer(tables, logs, starts, table, times)
     one = visits.VisitTables(*(part[:1] for part in tables))
     best, log_p = visits.best_path(one, logs, starts)
     before, others = (
@@ -122,6 +124,7 @@ def test_sums_over_all_visits(n, longest, topology, scale):
         for given in (visits.log_states_given_past, visits.log_states_given_others)
     )
     pairs, lasting = np.zeros_like(tables.transition), np.zeros_like(tables.log_durations)
+    of_weighted = np.zeros_like(pairs), np.zeros_like(lasting)
     with np.errstate(divide="ignore"):
         start, moves = np.log(tables.start), np.log(tables.transition)
     for i in range(len(starts) - 1):
@@ -138,6 +141,9 @@ def test_sums_over_all_visits(n, longest, topology, scale):
         np.testing.assert_allclose(found.posterior[own], exact[1], atol=1e-12)
         np.add.at(pairs, later, exact[2].pairs)
         np.add.at(lasting, table[own], exact[2].visits)
+        np.testing.assert_allclose(weighted.posterior[own], times[i] * exact[1], atol=1e-12)
+        np.add.at(of_weighted[0], later, times[i] * exact[2].pairs)
+        np.add.at(of_weighted[1], table[own], times[i] * exact[2].visits)
         first = 0 * table[own]
         given = start[0], moves[first[1:]], tables.log_durations[first], logs[own], endless
         paths = infer_visits(*given)[3]
@@ -152,8 +158,10 @@ def test_sums_over_all_visits(n, longest, topology, scale):
                 np.testing.assert_allclose(found_here[own][t], exact, atol=1e-12)
     np.testing.assert_allclose(off_diagonal(found.pairs), pairs, atol=1e-12)
     # Endless visits are cut into such of the longest duration, which tell nothing.
-    found.visits[:, endless] = 0.0
+    found.visits[:, endless] = weighted.visits[:, endless] = 0.0
     np.testing.assert_allclose(found.visits, lasting, atol=1e-12)
+    np.testing.assert_allclose(off_diagonal(weighted.pairs), of_weighted[0], atol=1e-12)
+    np.testing.assert_allclose(weighted.visits, of_weighted[1], atol=1e-12)
 
 
 def test_draws_are_of_the_posterior_beside_a_lost_sequence():
