@@ -36,6 +36,7 @@ ANSWERS = {
     "missing rows": "how_to/gaps",
     "GMM": "numbers",
     "docker": "how_to/start_in_a_container",
+    "sample_weight": "how_to/weigh_sequences",
     "activity recognition": "how_to/smooth_a_classifier",
     "smooth predictions": "how_to/smooth_a_classifier",
     "smoother": "how_to/smooth_a_classifier",
