@@ -39,7 +39,7 @@ EXPERIMENTS = {
     "coverage": Experiment(
         "how often intervals hold the truth", 60, quick=("labels_small", "numbers", "estimates")
     ),
-    "criteria": Experiment("choosing alpha and beta without labels", 20, _WSJ),
+    "criteria": Experiment("choosing alpha and beta without labels", 1, _WSJ),
     "digits": Experiment("digits in dates and in account numbers", 15, quick=("dates",)),
     "distributed": Experiment("fits in shards, on workers of Dask", 60, ("brown", *_WSJ)),
     "dmv": Experiment(

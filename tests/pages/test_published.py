@@ -13,7 +13,6 @@ WAITING = [
     "alignment",
     "convergence",
     "coverage",
-    "criteria",
     "distributed",
     "dmv",
     "durations",
