@@ -78,7 +78,7 @@ EXPERIMENTS = {
     "samplers": Experiment("Gao and Johnson (2008), samplers compared", 6, _WSJ),
     "series": Experiment(
         "series of numbers, held out",
-        30,
+        20,
         ("statsmodels", "alice", "dependency_treebank", "japanese_vowels"),
     ),
     "states": Experiment(

@@ -19,7 +19,6 @@ WAITING = [
     "independent",
     "latent",
     "noise",
-    "series",
     "states",
     "streaming",
     "unknown_words",
