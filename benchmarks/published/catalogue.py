@@ -49,7 +49,7 @@ EXPERIMENTS = {
         ("english", "swedish", "changes"),
     ),
     "durations": Experiment(
-        "semi-Markov chains, held out", 20, ("japanese_vowels", "alice", "elephant"), ("vowels",)
+        "semi-Markov chains, held out", 5, ("japanese_vowels", "alice", "elephant"), ("vowels",)
     ),
     "figure5": Experiment(f"{_COLLAPSED}, figure 5", 4, _WSJ),
     "independent": Experiment(

@@ -15,7 +15,6 @@ WAITING = [
     "coverage",
     "distributed",
     "dmv",
-    "durations",
     "independent",
     "latent",
     "noise",
