@@ -84,7 +84,7 @@ EXPERIMENTS = {
     "states": Experiment(
         "how many states, after Beal, Ghahramani and Rasmussen (2002)", 30, ("alice", *_WSJ)
     ),
-    "streaming": Experiment("one pass over a corpus in batches", 20, ("brown", "mac_morpho")),
+    "streaming": Experiment("one pass over a corpus in batches", 7, ("brown", "mac_morpho")),
     "streams": Experiment(
         "one long sequence in steps, after Foti et al. (2014)", 16, ("alice", *_WSJ)
     ),

@@ -19,7 +19,6 @@ WAITING = [
     "latent",
     "noise",
     "states",
-    "streaming",
     "unknown_words",
     "vowels",
     "wrong_models",
