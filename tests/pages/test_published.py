@@ -21,7 +21,6 @@ WAITING = [
     "states",
     "unknown_words",
     "vowels",
-    "wrong_models",
 ]
 
 
