@@ -39,7 +39,7 @@ EXPERIMENTS = {
     "coverage": Experiment(
         "how often intervals hold the truth", 60, quick=("labels_small", "numbers", "estimates")
     ),
-    "criteria": Experiment("choosing alpha and beta without labels", 20, _WSJ),
+    "criteria": Experiment("choosing alpha and beta without labels", 1, _WSJ),
     "digits": Experiment("digits in dates and in account numbers", 15, quick=("dates",)),
     "distributed": Experiment("fits in shards, on workers of Dask", 60, ("brown", *_WSJ)),
     "dmv": Experiment(
@@ -49,7 +49,7 @@ EXPERIMENTS = {
         ("english", "swedish", "changes"),
     ),
     "durations": Experiment(
-        "semi-Markov chains, held out", 20, ("japanese_vowels", "alice", "elephant"), ("vowels",)
+        "semi-Markov chains, held out", 5, ("japanese_vowels", "alice", "elephant"), ("vowels",)
     ),
     "figure5": Experiment(f"{_COLLAPSED}, figure 5", 4, _WSJ),
     "independent": Experiment(
@@ -78,13 +78,13 @@ EXPERIMENTS = {
     "samplers": Experiment("Gao and Johnson (2008), samplers compared", 6, _WSJ),
     "series": Experiment(
         "series of numbers, held out",
-        30,
+        20,
         ("statsmodels", "alice", "dependency_treebank", "japanese_vowels"),
     ),
     "states": Experiment(
         "how many states, after Beal, Ghahramani and Rasmussen (2002)", 30, ("alice", *_WSJ)
     ),
-    "streaming": Experiment("one pass over a corpus in batches", 20, ("brown", "mac_morpho")),
+    "streaming": Experiment("one pass over a corpus in batches", 7, ("brown", "mac_morpho")),
     "streams": Experiment(
         "one long sequence in steps, after Foti et al. (2014)", 16, ("alice", *_WSJ)
     ),
@@ -96,7 +96,7 @@ EXPERIMENTS = {
     ),
     "vowels": Experiment("Kudo, Toyama and Shimbo (1999), who speaks", 10, ("japanese_vowels",)),
     "wrong_models": Experiment(
-        "Pohle et al. (2017), numbers of states where no model is right", 10
+        "Pohle et al. (2017), numbers of states where no model is right", 35, quick=("right",)
     ),
 }
 

@@ -129,5 +129,5 @@ for k, model in zip(numbers, models, strict=True):
 
 # %%
 # Where to go from here: ``GridSearchCV`` searches over the number of states and other parameters at
-# once (:ref:`sphx_glr_auto_examples_choosing_plot_grid_search.py`). :doc:`/published/criteria` has
-# all criteria on many data sets.
+# once (:ref:`sphx_glr_auto_examples_choosing_plot_grid_search.py`). :doc:`/published/wrong_models`
+# has all criteria on a hundred data sets.

@@ -13,19 +13,14 @@ WAITING = [
     "alignment",
     "convergence",
     "coverage",
-    "criteria",
     "distributed",
     "dmv",
-    "durations",
     "independent",
     "latent",
     "noise",
-    "series",
     "states",
-    "streaming",
     "unknown_words",
     "vowels",
-    "wrong_models",
 ]
 
 
