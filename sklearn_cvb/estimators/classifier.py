@@ -136,9 +136,10 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
         if not len(classes):
             raise ValueError("Found array with 0 sample(s): X holds no sequence")
         if len(classes) == 1:
+            where = " where sample_weight is not 0" if "sample_weight" in asked else ""
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes in the data, but y "
-                f"holds only one class: {names[0]!r}"
+                f"holds only one class{where}: {names[0]!r}"
             )
         counts = np.bincount(codes, asked.get("sample_weight"))
         log_prior = self._log_prior(counts)

@@ -28,12 +28,15 @@ def routing_of_fit(self: Any) -> MetadataRouter:
 def _routed_to_fit(estimator: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
     """What of it `fit` of the inner estimator gets: all, unless metadata are routed."""
     given = {name: value for name, value in fit_params.items() if value is not None}
-    taken = signature(estimator.estimator.fit).parameters
+    inner = estimator.estimator
+    taken = signature(inner.fit).parameters
     for name in given:
         if name not in taken and not any(one.kind is one.VAR_KEYWORD for one in taken.values()):
+            more = [one for one in taken if one not in ("X", "y")]
             raise TypeError(
-                f"{type(estimator).__name__} hands {name} on to "
-                f"{type(estimator.estimator).__name__}, whose fit does not take it"
+                f"{type(estimator).__name__}.fit() got an unexpected keyword argument {name!r}; it "
+                f"takes X, y and what fit of {type(inner).__name__} takes besides: "
+                f"{', '.join(more) or 'nothing'}"
             )
     if not _routing_enabled():
         return given

@@ -47,7 +47,7 @@ for name, found in (("single steps", single), ("so far", causal), ("all steps", 
 
 rows = {"truth": y[8], "single steps": single[0], "so far": causal[0], "all steps": smooth[0]}
 codes = [np.searchsorted(smoother.classes_, row) for row in rows.values()]
-fig, ax = plt.subplots(figsize=(7, 2.2), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.4, 2.2), layout="constrained")
 picture = ax.imshow(codes, aspect="auto", interpolation="nearest", cmap=plt.get_cmap("Set2", 4))
 ax.set_yticks(range(4), rows)
 ax.set_xlabel("second")
