@@ -57,12 +57,7 @@ REFUSED = {
     "a groupby": ("series", "fit", [SENSOR.groupby("mode")], r"\[group for _, group in X\]"),
     "a dict": ("chain", "fit", [{"a": ["b", "c"]}], r"here list\(X.values\(\)\)"),
     "a lazy frame": ("chain", "fit", [pl.from_pandas(LONG).lazy()], r"pass X.collect\(\)"),
-    "tags as lines": (
-        "tagger",
-        "fit",
-        [SENTENCES, ["D N V", "D N"] * 5],
-        "labels for each sequence",
-    ),
+    "tags as lines": ("tagger", "fit", [SENTENCES, ["D N V", "D N"] * 5], "one label for each"),
 }
 
 
