@@ -345,7 +345,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         observation = self._observation(to_fit=True)
         if sample_weight is not None:
             X, y, weights = counted_sequences(X, y, sample_weight)
-            observation = replace(observation, sample_weight=weights)
+            if (weights != 1.0).any():
+                observation = replace(observation, sample_weight=weights)
         observation.check()
         reading = observation.read(self._checked_input(X, to_fit=True), y, streams=streams)
         if self.supervision == "none" == self._fields["supervision"].default and (

@@ -378,8 +378,9 @@ def _refined_clusters(
     clusters = _without_empty_clusters(clusters, np.arange(len(clusters)), n_clusters)
     for _ in range(_ROUNDS):
         rows = [np.flatnonzero(clusters == c) for c in range(n_clusters)]
-        each = [(sequences_at(X, own), rng, _at(weights, own)) for own in rows]
-        models = [briefly_fitted(model, *own) for own in each]
+        own = [None if weights is None else weights[members] for members in rows]
+        each = zip(rows, own, strict=True)
+        models = [briefly_fitted(model, sequences_at(X, these), rng, w) for these, w in each]
         if n_clusters == 1:
             break
         sizes = np.bincount(clusters, weights, n_clusters)
@@ -393,11 +394,6 @@ def _refined_clusters(
             break
         clusters = better
     return models, clusters
-
-
-def _at(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
-    """Weights of some sequences, where there are any."""
-    return None if weights is None else weights[rows]
 
 
 def _without_empty_clusters(clusters: np.ndarray, order: np.ndarray, n_clusters: int) -> np.ndarray:

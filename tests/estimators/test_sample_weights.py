@@ -300,6 +300,19 @@ def test_many_threads_and_what_is_wrong_with_weights():
     assert not hasattr(model, "labels_")
 
 
+@pytest.mark.parametrize("kind", [EMHMM, VBHMM])
+@pytest.mark.parametrize("X", [WALKS, COUNTS, WORDS])
+def test_weights_of_1_are_none(kind, X):
+    emission = "categorical" if X is WORDS else Gaussian()
+    model = kind(3, emission=emission, random_state=0, n_init=2, max_iter=4, tol=0)
+    plain, ones = (sklearn.clone(model).fit(X, sample_weight=w) for w in (None, np.ones(N)))
+    assert np.array_equal(plain.history_, ones.history_)
+    # One that is left out is not there.
+    first = [1] * (N - 1) + [0]
+    plain, ones = sklearn.clone(model).fit(X[:-1]), sklearn.clone(model).fit(X, sample_weight=first)
+    assert np.array_equal(plain.history_, ones.history_)
+
+
 def test_sequences_of_weight_0_are_as_if_they_were_not_there():
     model = VBHMM(2, random_state=0, max_iter=3, tol=0)
     strange = [*WORDS, ["unheard", "of"]]

@@ -4,6 +4,7 @@ and values beyond the fences of a column (outliers) moved there.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,11 +136,21 @@ def clusters_of_steps(all_steps: Any, rng: np.random.Generator) -> Any:
     steps, times = sample_steps(all_steps.n_steps, rng, all_steps.times)
     if family.starting_scores is None or all_steps.is_elsewhere:
         values = np.nan_to_num(all_steps.values_at(steps))
+        if len(steps) == all_steps.n_steps and _any_repeated(values, all_steps):
+            times = np.ones(len(steps)) if times is None else times
         return kmeans_clusters(values, family, rng, all_steps.values_of_known_states(), times)
     steps = np.sort(steps)
     known = all_steps.known_at(steps)
     known = np.full(len(steps), -1) if known is None else known
     return NearestStates(family.starting_scores(all_steps.observed_at(steps), known, rng))
+
+
+def _any_repeated(values: np.ndarray, all_steps: Any) -> bool:
+    """Whether a sequence is there more than once, as one that has a weight is."""
+    if all_steps.is_elsewhere:
+        return False
+    each = [values[begin:end].tobytes() for begin, end in pairwise(all_steps.starts)]
+    return len(set(each)) < len(each)
 
 
 def draw_steps(
@@ -178,12 +189,11 @@ def kmeans_clusters(
     from sklearn.cluster import KMeans
 
     fences, n_states = inner_fences(values, family.has_outliers, times), family.n_states
-    distinct, place = np.unique(values, axis=0, return_inverse=True)
-    if times is None and len(distinct) == len(values):
-        place = np.arange(len(values))
-    else:
+    place = np.arange(len(values))
+    if times is not None:
         # What is drawn does not depend on how often, and where, a value comes.
-        values, times = distinct, np.bincount(place.ravel(), times)
+        values, place = np.unique(values, axis=0, return_inverse=True)
+        times = np.bincount(place.ravel(), times)
     values = np.clip(values, *fences)
     centre = np.average(values, axis=0, weights=times)
     deviation = np.sqrt(np.average((values - centre) ** 2, axis=0, weights=times))
