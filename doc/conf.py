@@ -167,6 +167,7 @@ FROM_SCIKIT_LEARN = {
     "get_metadata_routing",
     "get_params",
     "set_callbacks",
+    "set_fit_request",
     "set_output",
     "set_params",
     "set_predict_proba_request",

@@ -39,9 +39,9 @@ print(f"converged: {model.converged_}, after {model.n_iter_} sweeps")
 # Does it learn, or learn by heart?
 # ---------------------------------
 #
-# A curve of held-out likelihood tells, sweep by sweep. scikit-learn's
-# :class:`~sklearn.callback.ScoringMonitor` draws it with any algorithm; it calls what it is given
-# after each sweep, and wants a ``y``, which nothing here reads.
+# A curve of held-out likelihood tells, sweep by sweep. scikit-learn's ``ScoringMonitor`` takes it
+# down with any algorithm: it calls what it is given after each sweep, and wants a ``y``, which
+# nothing here reads.
 
 from sklearn.callback import ScoringMonitor
 
