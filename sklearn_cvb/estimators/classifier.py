@@ -142,7 +142,7 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
                 f"holds only one class{where}: {names[0]!r}"
             )
         counts = np.bincount(codes, asked.get("sample_weight"))
-        log_prior = self._log_prior(counts)
+        run, log_prior = Parallel(self.n_jobs, prefer="threads"), self._log_prior(counts)
         model, X = with_vocabulary_of_all(self.estimator, X)
 
         def fitted(index: int) -> Any:
@@ -153,7 +153,6 @@ class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixi
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{error} (among those of class {names[index]!r})") from error
 
-        run = Parallel(self.n_jobs, prefer="threads")
         with warnings.catch_warnings():
             if isinstance(model, BaseHMM):
                 # What shape says was said of all sequences, and is not said again of each class.

@@ -206,9 +206,10 @@ class HMMSmoother(HmmlearnNames, ClassifierMixin, MetaEstimatorMixin, VersionedP
 
         Raises
         ------
+        TypeError
+            If the estimator has no `predict_proba`.
         ValueError
-            If the labels of a sequence are not as many as its steps; if the estimator has no
-            `predict_proba`; of what it refuses.
+            If the labels of a sequence are not as many as its steps; of what the estimator refuses.
         """
         steps = _with_labels(_read_steps(X), y)
         check_classification_targets(steps.labels[steps.known])
