@@ -406,7 +406,7 @@ def best_alignments(pairs, tally, work, came_from, positions, logs):
     """
     for i in range(logs.size):
         first, (n, m) = pairs.target_starts[i], _lengths(pairs, i)
-        _fill_weights(pairs, tally, work, i, False)
+        _fill_weights(pairs, tally, work, i, np.bool_(False))
         logs[i] = _fill_best(work, n, m, came_from)
         c, best = 0, -1.0
         for b in range(n + 1):
@@ -492,7 +492,7 @@ def _count_alignment(pairs, tally, i, positions, lost_jumps, sign):
     switch = pairs.n_lexical + 2 * farthest + 1
     for j in range(m):
         k = positions[j]
-        cell = pairs.cell[pairs.first[i] + (k if k >= 0 else n) * m + j]
+        cell = np.int64(pairs.cell[pairs.first[i] + (k if k >= 0 else n) * m + j])
         row = pairs.source[first + k] if k >= 0 else pairs.null_row
         total += _count_use(tally, cell, row, sign)
         choice = switch + (LINKED if k >= 0 else NONE)
@@ -614,7 +614,7 @@ def draw_alignments(pairs, tally, work, sweep, has_old, rng, log_z):
             continue
         if has_old:
             _count_alignment(pairs, tally, i, old, lost_jumps, -1.0)
-        _fill_weights(pairs, tally, work, i, False)
+        _fill_weights(pairs, tally, work, i, np.bool_(False))
         log_z[i] = _forward(work, n, m)
         if log_z[i] == -math.inf:
             if has_old:

@@ -22,7 +22,7 @@ from sklearn_cvb.chain.symbols.leave_out import (
     sweep,
     total_of,
 )
-from sklearn_cvb.kernels.chain.leave_out import INFER, TAKE_OUT, UnitResults
+from sklearn_cvb.kernels.chain.leave_out import INFER, TAKE_OUT, UnitResults, UnitSpan
 from sklearn_cvb.kernels.chain.listed import N_PARTS, SHARED, SILENT, UNSEEN
 
 # Three words of one tag and three ambiguous ones; and more tags, since a sequence with more pairs
@@ -185,11 +185,11 @@ def test_a_sequence_in_logs_is_as_it_would_be_without(form, block_length, monkey
 def losing(make_pass):
     """A pass that takes every unit out and then says that it is lost."""
 
-    def pass_and_lose(steps, span, *arguments):
-        if not steps & INFER:
-            return make_pass(steps, span, *arguments)
-        make_pass(steps & TAKE_OUT, (span[0], span[0] + 1), *arguments)
-        return span[0]
+    def pass_and_lose(span, *arguments):
+        if not span.steps & INFER:
+            return make_pass(span, *arguments)
+        make_pass(UnitSpan(span.steps & TAKE_OUT, span.first, span.first + 1), *arguments)
+        return span.first
 
     return pass_and_lose
 

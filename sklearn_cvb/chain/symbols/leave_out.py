@@ -48,6 +48,7 @@ from sklearn_cvb.kernels.chain.leave_out import (
     CountFloor,
     SharedCounts,
     UnitResults,
+    UnitSpan,
     UnitTokens,
     WindowMessages,
     infer_in_logs,
@@ -107,6 +108,7 @@ class SymbolUnitLayout(NamedTuple):
     lists: Lists | None = None  # all units by their lists
     settled: CertainEmissions | None = None  # what lists leave out
     borders: WindowMessages | None = None  # where units are windows
+    has_blocks: bool = False  # whether pairs of a unit token by token are kept as blocks
 
     @property
     def n_units(self) -> int:
@@ -141,16 +143,20 @@ def layout_for(problem: Problem, block_length: int | None = None) -> SymbolUnitL
             if lists is not None:
                 return SymbolUnitLayout(sequences, cells.n_states, most, lists, settled)
     n_entries, n_pairs = _sizes(begin, end, problem.lattice.count, 1)
-    summed = (n_pairs > n_steps / _SUMMED) | (restricted & (end - begin > 1))
+    has_pairs = end - begin > 1
+    summed = (n_pairs >= n_steps / _SUMMED) | (restricted & has_pairs)
     n_pairs[summed] = n_steps
     offsets = _offsets(n_entries), _offsets(n_pairs)
     sequences = UnitTokens(begin, end, *offsets, summed, False, problem.lattice)
     most = _largest_sizes(sequences)
+    layout = SymbolUnitLayout(
+        sequences, cells.n_states, most, has_blocks=bool((has_pairs & ~summed).any())
+    )
     if not borrowed.any():
-        return SymbolUnitLayout(sequences, cells.n_states, most)
+        return layout
     right = np.ones((len(begin), cells.n_states))
     borders = WindowMessages(borrowed, right, np.zeros(cells.n_states), np.ones(cells.n_states))
-    return SymbolUnitLayout(sequences, cells.n_states, most, borders=borders)
+    return layout._replace(borders=borders)
 
 
 def _windows(
@@ -548,7 +554,7 @@ def make_pass(steps: int, work: UnitPass, span: tuple[int, int] | None = None) -
     layout = work.layout
     first, last = span or (0, layout.n_units)
     while first < last:
-        arguments = steps, (first, last), work.shared
+        arguments = UnitSpan(steps, first, last), work.shared
         if layout.lists is not None:
             most = layout.largest
             one, other = np.empty((2, most.n_entries))
@@ -556,8 +562,9 @@ def make_pass(steps: int, work: UnitPass, span: tuple[int, int] | None = None) -
             buffers = ListBuffers(one, other, np.empty(most.n_pairs), rows)
             stop = pass_over_lists(*arguments, layout.lists, work.results, buffers)
         else:
-            arrays = layout.sequences, work.results, layout.borders, work.absent
-            stop = pass_over_sequences(*arguments, *arrays, _buffers(layout))
+            arrays, buffers = (layout.sequences, work.results, layout.borders), _buffers(layout)
+            block = buffers.block if layout.has_blocks else None
+            stop = pass_over_sequences(*arguments, *arrays, work.absent, block, buffers)
         if stop < last:
             _recover(steps, work, stop)
         first = stop + 1

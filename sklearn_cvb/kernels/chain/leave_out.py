@@ -119,6 +119,14 @@ class UnitTokens(NamedTuple):
     lattice: Lattice
 
 
+class UnitSpan(NamedTuple):
+    """What a pass does, and for which units: [first, end)."""
+
+    steps: int  # of TAKE_OUT, INFER, KEEP and PUT_BACK
+    first: int
+    end: int
+
+
 class WindowMessages(NamedTuple):
     """What windows of a sequence tell each other.
 
@@ -203,13 +211,15 @@ def _shift_ends(i, shared, sequences, posterior, is_borrowed, by_state, sign):
 
 
 @jit_inline
-def _shift_sum(pair, shared, pairs, sign):
-    """Shift all transitions of a unit by the sum of its pairs."""
-    n_states, least_step = shared.out.size, shared.least_step
-    for step in range(n_states * n_states):
+def _shift_sum(i, shared, sequences, pairs, sign):
+    """Shift all transitions of unit i by the sum of its pairs."""
+    n_states, least_step, pair = shared.out.size, shared.least_step, sequences.pair[i]
+    # A unit of one token has no pairs.
+    n_steps = sequences.pair[i + 1] - pair
+    for step in range(n_steps):
         value = shared.steps[np.uint64(step)] + sign * pairs[np.uint64(pair + step)]
         shared.steps[np.uint64(step)] = value if value > least_step else least_step
-    for k in range(n_states):
+    for k in range(n_states if n_steps > 0 else 0):
         total = sum_row(pairs, pair + k * n_states, n_states)
         shared.out[k] = max(shared.out[k] + sign * total, shared.least_out[k])
 
@@ -270,18 +280,18 @@ def _shift_blocks(i, shared, sequences, stored, by_state, block, sign):
 
 
 @jit_called
-def _shift_sequence(i, shared, sequences, stored, is_borrowed, work, sign):
+def _shift_sequence(i, shared, sequences, stored, is_borrowed, block, by_state, sign):
     """Take the counts of unit i out (sign -1) or put them back (1).
 
-    Changes `shared`; of `work`, `scales` and `block` are buffers.
+    Changes `shared`; `by_state` is a buffer (`block`: see `pass_over_sequences`).
     """
-    posterior, by_state = stored.posterior, work.scales
+    posterior = stored.posterior
     _shift_tokens(i, shared, sequences, posterior, is_borrowed, by_state, sign)
     _shift_ends(i, shared, sequences, posterior, is_borrowed, by_state, sign)
-    if sequences.summed[i]:
-        _shift_sum(sequences.pair[i], shared, stored.pairs, sign)
+    if block is None or sequences.summed[i]:
+        _shift_sum(i, shared, sequences, stored.pairs, sign)
     else:
-        _shift_blocks(i, shared, sequences, stored, by_state, work.block, sign)
+        _shift_blocks(i, shared, sequences, stored, by_state, block, sign)
 
 
 @jit_inline
@@ -365,8 +375,8 @@ def _keep_pair_sum(i, shared, sequences, pairs, absent, work):
         if absent is not None:
             _multiply_absence(lattice, t, work, before, now, shared.transition, absent)
         before = now
-    # What all steps between two states share is multiplied once.
-    for k in range(n_states):
+    # What all steps between two states share is multiplied once. A unit of one token has no pairs.
+    for k in range(n_states if sequences.pair[i + 1] > at else 0):
         row = pairs[at + k * n_states : at + (k + 1) * n_states]
         for j in range(n_states):
             row[j] = work.table[k, j] * shared.transition[k, j]
@@ -461,20 +471,21 @@ def _carry_back(i, shared, sequences, borders, work):
 
 
 @jit
-def pass_over_sequences(steps, span, shared, sequences, stored, borders, absent, work):
+def pass_over_sequences(span, shared, sequences, stored, borders, absent, block, work):
     """A pass over units token by token; returns the unit at which it ended.
 
-    It takes the `steps` TAKE_OUT, INFER, KEEP and PUT_BACK for the units of the span (first, end).
     `borders` are None where every unit is a sequence. ``absent`` (K, K), None where nobody asks for
-    it, is multiplied by 1 - q of every pair marginal of which only the sum is kept.
+    it, is multiplied by 1 - q of every pair marginal of which only the sum is kept. `block` is a
+    buffer for the pair marginals of two tokens, None where all units keep the sum of theirs.
     """
-    for i in range(span[0], span[1]):
+    steps = span.steps
+    for i in range(span.first, span.end):
         is_borrowed, ahead = False, False
         start = shared.start
         if borders is not None:
             is_borrowed, ahead, start = _window_start(i, steps, shared, borders)
         if steps & TAKE_OUT:
-            _shift_sequence(i, shared, sequences, stored, is_borrowed, work, -1.0)
+            _shift_sequence(i, shared, sequences, stored, is_borrowed, block, work.scales, -1.0)
         if steps & INFER:
             size = _fill_weights(i, shared, sequences, is_borrowed, work)
             if borders is not None:
@@ -493,13 +504,13 @@ def pass_over_sequences(steps, span, shared, sequences, stored, borders, absent,
                 _carry_forward(i, sequences, borders, ahead, work.forward, size)
             if steps & KEEP:
                 _keep_posterior(i, sequences, work.posterior, stored.posterior)
-                if sequences.summed[i]:
+                if block is None or sequences.summed[i]:
                     _keep_pair_sum(i, shared, sequences, stored.pairs, absent, work)
                 else:
                     _keep_pair_blocks(i, shared, sequences, stored.pairs, work)
         if steps & PUT_BACK:
-            _shift_sequence(i, shared, sequences, stored, is_borrowed, work, 1.0)
-    return span[1]
+            _shift_sequence(i, shared, sequences, stored, is_borrowed, block, work.scales, 1.0)
+    return span.end
 
 
 # Units that float64 loses, in log space

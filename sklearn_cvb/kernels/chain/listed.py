@@ -265,14 +265,15 @@ def _infer_runs(items, parts, weight, posterior, block, place):
 
 
 @jit
-def pass_over_lists(steps, span, shared, lists, stored, buffers):
+def pass_over_lists(span, shared, lists, stored, buffers):
     """A pass over units by their lists; returns the unit at which it ended.
 
-    It takes the `steps` of `sklearn_cvb.kernels.chain.leave_out` for the units of the span (first,
-    end). ``stored.log_z`` is without settled emissions (see the parts of a list).
+    `span` and `shared` are those of `sklearn_cvb.kernels.chain.leave_out`; ``stored.log_z`` is
+    without settled emissions (see the parts of a list).
     """
+    steps = span.steps
     items, weight, by_state = lists.items, buffers.weight, buffers.by_state
-    for i in range(span[0], span[1]):
+    for i in range(span.first, span.end):
         parts, spot = lists.parts[i], (lists.entry[i], lists.pair[i])
         for k in range(by_state.shape[1]):
             by_state[_CERTAIN, k] = 0.0
@@ -294,4 +295,4 @@ def pass_over_lists(steps, span, shared, lists, stored, buffers):
                 return i
         if steps & PUT_BACK:
             _shift(items, parts, spot, shared, stored, by_state, 1.0)
-    return span[1]
+    return span.end

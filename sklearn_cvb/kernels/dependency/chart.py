@@ -244,7 +244,7 @@ def outside(work, n, total, count, at, logs):
         share = quotient(weight[r * n + r], total, logs)
         both = times(times(share, inner[end], logs), inner[begin], logs)
         count[at + r * n + r] = weight_of(both, logs)
-        _add_outside(outer, inner, share, begin, end, 1, logs)
+        _add_outside(outer, inner, share, begin, end, np.int64(1), logs)
     for width in range(n - 1, 0, -1):
         for i in range(n - width):
             side = 0
@@ -260,7 +260,7 @@ def outside(work, n, total, count, at, logs):
                 whole = weight_of(times(above, inner[child], logs), logs)
                 count[at + arc] = max(0.0, whole - weight_of(one, logs))
                 count[at + first + arc] += weight_of(one, logs)
-                _add_outside(outer, inner, share, x + alone, y + alone, 1, logs)
+                _add_outside(outer, inner, share, x + alone, y + alone, np.int64(1), logs)
                 share = times(above, weight[arc], logs)
                 _add_outside(outer, inner, share, x + others, y + others, width - 1, logs)
                 side += 1
