@@ -27,7 +27,7 @@ from sklearn_cvb.emissions.emission import (
     table_in,
     values_and_mask,
 )
-from sklearn_cvb.kernels.emission import feature_sums
+from sklearn_cvb.kernels.emission import feature_sums, linear_scores
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, check_counts
 
@@ -141,7 +141,7 @@ class ZeroInflated(Emission):
         other = self.emission.bind(moments, n_states)
         _refuse_regressions(other)
         families = [ZerosFamily(n_states), other]
-        return MixtureFamily(families, _weight_prior(self.weight_prior), n_states)
+        return ZeroInflatedFamily(families, _weight_prior(self.weight_prior), n_states)
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """Of the other component."""
@@ -223,7 +223,6 @@ class ComponentScores(NamedTuple):
 
     weights: np.ndarray
     components: tuple[Scores, ...]
-    is_hurdle: bool  # whether all zeros are of the first component
 
     def joint_log_densities(
         self, observations: ComponentObservations, units: np.ndarray
@@ -235,8 +234,6 @@ class ComponentScores(NamedTuple):
         for c, (scores, own) in enumerate(each):
             scores.fill(own, units, found[c])
             found[c] += per_step(self.weights[:, c], units)
-        if self.is_hurdle:
-            found[1][is_zero(observations.parts[0])] = -np.inf
         return found
 
     def fill(self, observations: ComponentObservations, units: np.ndarray, out: np.ndarray) -> None:
@@ -259,8 +256,6 @@ class MixtureFamily(Family):
         self.concentration, self.is_given = prior
         self.n_states = n_states
         self.n_columns: int = families[-1].n_columns
-        self.zeros_first: bool = isinstance(families[0], ZerosFamily)
-        self.is_hurdle: bool = self.zeros_first and not families[1].is_discrete
         sizes = [family.n_statistics for family in families]
         self.ends: np.ndarray = np.cumsum(sizes)
         self.n_statistics: int = sum(sizes) + len(families)
@@ -272,11 +267,7 @@ class MixtureFamily(Family):
     # Steps and components
 
     def read(self, table: np.ndarray) -> ComponentObservations:
-        tables = [table] * len(self.families)
-        if self.is_hurdle:
-            tables[1] = np.where(table == 0.0, np.nan, table)
-        each = zip(self.families, tables, strict=True)
-        parts = tuple(family.read(own) for family, own in each)
+        parts = tuple(family.read(table) for family in self.families)
         mask = self.families[0].observed_mask(parts[0])
         return ComponentObservations(parts[0].values, parts, mask)
 
@@ -324,13 +315,9 @@ class MixtureFamily(Family):
     ) -> np.ndarray:
         """Responsibilities to start from, (C, n_steps, K): states are cut across their widest axis.
 
-        Most of a step is in the component of its part. Of zeros half is in either.
+        Most of a step is in the component of its part.
         """
         n_components = len(self.families)
-        if self.zeros_first:
-            share = 1.0 if self.is_hurdle else 0.5
-            zero = np.where(is_zero(observations.parts[0]), share, 0.0)
-            return np.stack([zero, 1.0 - zero])[..., None]
         shares = np.full((n_components, *posterior.shape), (1.0 - _OWN_SHARE) / n_components)
         for k, weights in enumerate(posterior.T):
             total = max(weights.sum(), MIN_STEPS)
@@ -406,19 +393,22 @@ class MixtureFamily(Family):
         with np.errstate(divide="ignore"):
             logs = np.log(point.weights)
         parts = tuple(family.log_densities(own) for family, own in each)
-        return ComponentScores(logs[None], parts, self.is_hurdle)
+        return self._scores(logs[None], parts)
 
     def expected_log_densities(self, statistics: np.ndarray) -> ComponentScores:
         counts = self._split(statistics)[1] + self.concentration
         logs = digamma(counts) - digamma(counts.sum(axis=-2, keepdims=True))
         parts = self._of_parts("expected_log_densities", statistics)
-        return ComponentScores(logs[None], parts, self.is_hurdle)
+        return self._scores(logs[None], parts)
 
     def predictive(self, statistics: np.ndarray) -> ComponentScores:
         statistics = by_unit(statistics)
         counts = self._split(statistics)[1] + self.concentration
         logs = np.log(counts) - np.log(counts.sum(axis=-2, keepdims=True))
-        return ComponentScores(logs, self._of_parts("predictive", statistics), self.is_hurdle)
+        return self._scores(logs, self._of_parts("predictive", statistics))
+
+    def _scores(self, logs: np.ndarray, parts: tuple[Scores, ...]) -> Any:
+        return ComponentScores(logs, parts)
 
     def _evidence_of_counts(self, counts: np.ndarray) -> float:
         """Log marginal likelihood of components whose numbers these are."""
@@ -455,7 +445,7 @@ class MixtureFamily(Family):
 
     def permuted(self, order: np.ndarray) -> "MixtureFamily":
         families = [family.permuted(order) for family in self.families]
-        return MixtureFamily(families, self.prior, self.n_states)
+        return type(self)(families, self.prior, self.n_states)
 
     def permuted_point(self, point: MixturePoint, order: np.ndarray) -> MixturePoint:
         each = zip(self.families, point.components, strict=True)
@@ -529,22 +519,8 @@ class MixtureFamily(Family):
 # Zeros
 
 
-def is_zero(observations: Observations) -> np.ndarray:
-    """Which steps (n_steps,) of one column are 0, and not missing."""
-    found: np.ndarray = observations.values[:, 0] == 0.0
-    return found if observations.observed is None else found & observations.observed[:, 0]
-
-
-class ZeroScores(NamedTuple):
-    """0 where a value is 0 or missing, else minus infinity."""
-
-    def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
-        """Fill `out` (n_steps, K)."""
-        out[:] = np.where(observations.values == 0.0, 0.0, -np.inf)
-
-
 class ZerosFamily(Family):
-    """A column of zeros: nothing is learned, and points are None."""
+    """A column of zeros, of which nothing is learned; features say what is 0, and what is not."""
 
     is_discrete = True
     n_columns, n_statistics, n_parameters = 1, 0, 0
@@ -554,18 +530,17 @@ class ZerosFamily(Family):
 
     def read(self, table: np.ndarray) -> Observations:
         values, observed = values_and_mask(table)
-        return Observations(values, observed, np.empty((len(table), 0)))
+        is_zero = values == 0.0
+        seen = np.ones_like(is_zero) if observed is None else observed
+        kinds = np.concatenate([is_zero & seen, ~is_zero], axis=1).astype(np.float64)
+        return Observations(values, observed, kinds)
 
     def _nothing(self, *_: Any) -> None:
         return None
 
     most_likely = mean = draw = point_from = _nothing
+    log_densities = expected_log_densities = predictive = _nothing
     permuted_point: Any = _nothing
-
-    def log_densities(self, _: Any) -> ZeroScores:
-        return ZeroScores()
-
-    expected_log_densities = predictive = log_densities
 
     def log_evidence(self, *_: Any) -> float:
         return 0.0
@@ -589,3 +564,84 @@ class ZerosFamily(Family):
         values = np.repeat(observations.values[:, None, :], self.n_states, axis=1)
         found = values > 0, values >= 0, values < 0, values <= 0
         return Tails(*(own.astype(np.float64) for own in found))
+
+
+# A column of which some zeros come from elsewhere
+
+
+class ZeroInflatedScores(NamedTuple):
+    """Log densities of a column with more zeros: all zeros of a unit are as probable."""
+
+    column: Scores
+    kinds: np.ndarray  # (n_units or 1, 2, K), log p(0), and the log weight of the column
+    elsewhere: np.ndarray  # (n_units or 1, 1, K), p(from elsewhere | 0)
+
+    def fill(self, observations: ComponentObservations, units: np.ndarray, out: np.ndarray) -> None:
+        """Fill `out` (n_steps, K)."""
+        kinds, (of_zeros, others) = np.empty_like(out), observations.parts
+        self.column.fill(others, units, out)
+        linear_scores(of_zeros.features, units, self.kinds, kinds)
+        out += kinds
+
+
+class ZeroInflatedFamily(MixtureFamily):
+    """Zeros, and a family to which zeros are missing: they are alike, and done once a unit."""
+
+    def __init__(self, families: list[Any], prior: WeightPrior, n_states: int) -> None:
+        super().__init__(families, prior, n_states)
+        # Of a hurdle all zeros come from elsewhere.
+        self.is_hurdle: bool = not families[1].is_discrete
+
+    def read(self, table: np.ndarray) -> ComponentObservations:
+        zeros, column = self.families
+        of_zeros, others = zeros.read(table), column.read(np.where(table == 0.0, np.nan, table))
+        mask = zeros.observed_mask(of_zeros)
+        return ComponentObservations(of_zeros.values, (of_zeros, others), mask)
+
+    def _scores(self, logs: np.ndarray, parts: tuple[Scores, ...]) -> ZeroInflatedScores:
+        n_units, elsewhere, own = len(logs), logs[:, 0], np.full(logs[:, 1].shape, -np.inf)
+        if not self.is_hurdle:
+            zeros = self.families[1].read(np.zeros((n_units, 1)))
+            parts[1].fill(zeros, np.arange(n_units + 1), own)
+            own += logs[:, 1]
+        total = np.logaddexp(elsewhere, own)
+        share = np.exp(elsewhere - np.where(np.isneginf(total), 0.0, total))
+        kinds = np.stack([total, logs[:, 1]], axis=1)
+        return ZeroInflatedScores(parts[1], kinds, share[:, None])
+
+    def statistics(
+        self,
+        observations: ComponentObservations,
+        posterior: np.ndarray,
+        units: np.ndarray,
+        scores: Any = None,
+    ) -> np.ndarray:
+        (of_zeros, others), drawn = observations.parts, observations.component
+        kinds, n_units, column = of_zeros.features, len(units) - 1, self.families[1]
+        sums = np.zeros((n_units, 2, self.n_states))
+        feature_sums(kinds, posterior, units, sums)
+        # To begin with half of the zeros come from elsewhere.
+        share: Any = 0.5 if scores is None else scores.elsewhere
+        elsewhere = sums[:, :1] * (1.0 if self.is_hurdle else share)
+        if drawn is not None:
+            elsewhere[:] = 0.0
+            feature_sums(kinds[:, :1] * (drawn == 0)[:, None], posterior, units, elsewhere)
+        own, of_column = sums[:, :1] - elsewhere, None if scores is None else scores.column
+        found = column.statistics(others, posterior, units, of_column)
+        if not self.is_hurdle:
+            zeros, each = column.read(np.zeros((n_units, 1))), np.arange(n_units + 1)
+            found += column.statistics(zeros, np.ascontiguousarray(own[:, 0]), each, of_column)
+        return np.concatenate([found, elsewhere, sums[:, 1:] + own], axis=1)
+
+    def impute(
+        self,
+        observations: ComponentObservations,
+        scores: Any,
+        states: np.ndarray,
+        rng: np.random.Generator,
+    ) -> ComponentObservations:
+        of_zeros, others = observations.parts
+        chance = of_zeros.features[:, 0] * scores.elsewhere[0, 0, states]
+        drawn = (rng.random(len(states)) >= chance).astype(np.int64)
+        others = self.families[1].impute(others, scores.column, states, rng)
+        return observations._replace(parts=(of_zeros, others), component=drawn)

@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token, jit_token_reduction
 from sklearn_cvb.kernels.special import bit_buffer, log_of_block
-from sklearn_cvb.kernels.vectors import LANES, part, put, spread
+from sklearn_cvb.kernels.vectors import LANES, part, put, spread, sum_of
 
 # What rounding leaves of a pivot is never less than this share of the prior's.
 _SMALLEST_PIVOT = 1e-6
@@ -59,18 +59,29 @@ def feature_sums(features, posterior, units, sums):
                 _add_tile(features, (f, last), np.int64(-1), posterior, k, span, table)
 
 
+@jit_token
+def _is_finite(table):
+    """Whether no entry is infinite."""
+    sums = spread(0.0)
+    for f in range(table.shape[0]):
+        for k in range(0, table.shape[1], LANES):
+            sums += spread(0.0) * part(table[f], k)
+    return not math.isnan(sum_of(sums))
+
+
 @jit
 def linear_scores(features, units, weights, scores):
     """Fill `scores` (n_steps, K) with the sum of features times `weights` (n_units or 1, F, K)."""
     for u in range(units.size - 1):
         table = weights[u if weights.shape[0] > 1 else 0]
+        is_finite = _is_finite(table)
         for t in range(units[u], units[u + 1]):
             row = scores[t]
             for k in range(0, row.size, LANES):
                 sums = spread(0.0)
                 for f in range(features.shape[1]):
-                    # A weight may be infinite.
-                    if features[t, f] != 0.0:
+                    # 0 times an infinite weight is 0.
+                    if is_finite or features[t, f] != 0.0:
                         sums += spread(features[t, f]) * part(table[f], k)
                 put(row, k, sums)
 

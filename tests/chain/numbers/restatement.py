@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.special import digamma, gammaln, logsumexp
 
 from sklearn_cvb import Durations, Transitions
-from sklearn_cvb.emissions.mixtures import MixtureFamily
+from sklearn_cvb.emissions.mixtures import MixtureFamily, ZeroInflatedFamily
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.emissions.student import StudentColumns
 from sklearn_cvb.reading.moments import moments_of
@@ -605,7 +605,7 @@ def log_evidence_given(setting, posteriors):
     for components in itertools.product(range(len(family.families)), repeat=len(seen)):
         drawn = np.zeros(len(table), int)
         drawn[seen] = components
-        if family.zeros_first and (table[seen, 0][drawn[seen] == 0] != 0).any():
+        if isinstance(family, ZeroInflatedFamily) and (table[seen, 0][drawn[seen] == 0] != 0).any():
             continue
         own = observations._replace(component=drawn)
         logs.append(family.log_evidence(family.statistics(own, posterior, whole)[0]))
