@@ -24,6 +24,7 @@ _LENGTH = 20
 _SAMPLES = 5
 # hmmlearn is timed up to this many states, and on this many tokens.
 _PEER_STATES, _PEER_TOKENS = 128, 2000
+_MATRIX_PRODUCT = "6 K² in a matrix product"
 
 
 class Curve(NamedTuple):
@@ -52,9 +53,14 @@ def random_sequences(n_tokens, n_symbols):
 
 
 def states(settings):
-    """Time per token against the number of states, without a dictionary."""
-    sizes = (2, 8) if settings.quick else (2, 4, 8, 16, 32, 45, 64, 128, 256, 512)
-    lines = {name: [] for name in DENSE}
+    """Time per token against the number of states, without a dictionary.
+
+    Beside it the 6 K^2 operations of a token at the rate of a large matrix product.
+    """
+    sizes = (2, 8) if settings.quick else (2, 4, 8, 16, 32, 45, 64, 128, 256, 512, 1024)
+    lines = {name: [] for name in (*DENSE, _MATRIX_PRODUCT)}
+    size = 256 if settings.quick else 1024
+    product, n_operations = peers.matrix_product(size, size, size)
     if peers.versions()["hmmlearn"]:
         lines["hmmlearn"] = []
     for k in sizes:
@@ -62,6 +68,7 @@ def states(settings):
         for name in DENSE:
             sweep = dense_sweep(name, X, k)
             lines[name].append((k, cost(sweep, sweep.n_tokens)))
+        lines[_MATRIX_PRODUCT].append((k, cost(product, n_operations / (6 * k**2))))
         if "hmmlearn" in lines and k <= _PEER_STATES:
             part = X[: _PEER_TOKENS // _LENGTH]
             codes, lengths = np.concatenate(part), np.full(len(part), _LENGTH)

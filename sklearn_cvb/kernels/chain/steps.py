@@ -13,10 +13,13 @@ from sklearn_cvb.kernels.chain.forward_backward import _LARGEST_MESSAGE, _SMALLE
 from sklearn_cvb.kernels.jit import jit, jit_token
 from sklearn_cvb.kernels.vectors import LANES, part, put, spread, sum_of, up_to_vectors
 
+# Steps whose pair marginals are added at a time: sums of many states leave the nearest cache.
+_TOGETHER = 4
+
 
 def step_buffers(n_states: int) -> np.ndarray:
-    """A buffer: rows as wide as whole vectors, of two messages and of sums of pairs."""
-    return np.zeros((2 + n_states, up_to_vectors(n_states)))
+    """A buffer: rows as wide as whole vectors, of messages and of sums of pairs."""
+    return np.zeros((1 + 2 * _TOGETHER + n_states, up_to_vectors(n_states)))
 
 
 @jit_token
@@ -78,12 +81,26 @@ def forward_steps(start, transition, weights, starts, stretches, table, room, fo
 
 
 @jit_token
+def _add_products(forward, g, n, sums):
+    """Add the outer products of the first n rows of forward messages and g."""
+    for u in range(n, _TOGETHER):
+        g[u, :] = 0.0
+    for k in range(0, g.shape[1], LANES):
+        g0, g1, g2, g3 = part(g[0], k), part(g[1], k), part(g[2], k), part(g[3], k)
+        for j in range(sums.shape[0]):
+            row = part(sums[j], k) + spread(forward[0, j]) * g0
+            row += spread(forward[1, j]) * g1
+            row += spread(forward[2, j]) * g2
+            put(sums[j], k, row + spread(forward[3, j]) * g3)
+
+
+@jit_token
 def _flush(sums, pairs):
     """Add the sums of a table's steps to `pairs`, and begin anew."""
-    for k in range(0, pairs.shape[1], LANES):
-        for i in range(pairs.shape[0]):
-            put(pairs[i], k, part(pairs[i], k) + part(sums[i], k))
-            put(sums[i], k, spread(0.0))
+    for i in range(pairs.shape[0]):
+        for k in range(pairs.shape[1]):
+            pairs[i, k] += sums[i, k]
+            sums[i, k] = 0.0
 
 
 @jit
@@ -99,29 +116,34 @@ def backward_steps(backward, weights, starts, stretches, table, before, room, fo
     posterior, pairs, log_z = found
     scale, times = before
     # Rows of whole vectors: what is written a moment ago is read again sooner.
-    message, g, sums = room[0], room[1], room[2:]
+    message, g = room[0], room[1 : 1 + _TOGETHER]
+    forward, sums = room[1 + _TOGETHER : 1 + 2 * _TOGETHER], room[1 + 2 * _TOGETHER :]
+    forward[:] = 0.0
     sums[:] = 0.0
-    stretch, n_states = table.size - 1, posterior.shape[1]
+    stretch, n_states, n_waiting = table.size - 1, posterior.shape[1], np.int64(0)
     for i in range(starts.size - 2, -1, -1):
         message[:] = times[i]
         for t in range(starts[i + 1] - 1, starts[i] - 1, -1):
-            if t < stretches[stretch]:
-                if table[stretch] != table[stretch - 1]:
-                    _flush(sums, pairs[table[stretch]])
-                stretch -= 1
+            is_next = t < stretches[stretch]
+            is_last = is_next and table[stretch] != table[stretch - 1]
+            if n_waiting == _TOGETHER or is_last:
+                _add_products(forward, g, n_waiting, sums)
+                n_waiting = np.int64(0)
+            if is_last:
+                _flush(sums, pairs[table[stretch]])
+            stretch -= is_next
             total, by = spread(0.0), spread(1.0 / scale[t])
             for k in range(0, n_states, LANES):
                 behind = part(message, k)
                 total += behind
-                put(g, k, part(weights[t], k) * behind * by)
+                put(g[n_waiting], k, part(weights[t], k) * behind * by)
                 put(posterior[t], k, part(posterior[t], k) * behind)
             if not (sum_of(total) < times[i] * _LARGEST_MESSAGE):
                 log_z[i] = math.nan
             if t > starts[i]:
                 for k in range(0, n_states, LANES):
-                    ahead = part(g, k)
-                    for j in range(n_states):
-                        arrived = spread(posterior[t - 1, j])
-                        put(sums[j], k, part(sums[j], k) + arrived * ahead)
-                    put(message, k, _message_product(g, backward[table[stretch]], k))
+                    put(forward[n_waiting], k, part(posterior[t - 1], k))
+                    put(message, k, _message_product(g[n_waiting], backward[table[stretch]], k))
+                n_waiting += 1
+    _add_products(forward, g, n_waiting, sums)
     _flush(sums, pairs[table[0]])
