@@ -35,7 +35,7 @@ EXPERIMENTS = {
     "concentrations": Experiment(
         "eq. 29, and what two departures from it are worth", 15, ("alice", "treebank")
     ),
-    "convergence": Experiment("when a fit is done, by two rules", 20, ("xl-wa", *_WSJ)),
+    "convergence": Experiment("when a fit is done, by two rules", 6, ("xl-wa", *_WSJ)),
     "coverage": Experiment(
         "how often intervals hold the truth", 60, quick=("labels_small", "numbers", "estimates")
     ),
