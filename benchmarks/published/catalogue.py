@@ -25,7 +25,7 @@ _PCFG = "Wang and Blunsom (2013, PCFGs)"
 
 EXPERIMENTS = {
     "alignment": Experiment(
-        "words of translated sentences, beside sil-thot and eflomal", 30, ("xl-wa",), ("da",)
+        "words of translated sentences, beside sil-thot and eflomal", 7, ("xl-wa",), ("da",)
     ),
     "beal_alice": Experiment("Beal (2003), figure 3.4", 20, ("alice",), ("strength",)),
     "beal_sequences": Experiment("Beal (2003), section 3.5.1 and its Hinton diagrams", 3),
