@@ -44,7 +44,7 @@ EXPERIMENTS = {
     "distributed": Experiment("fits in shards, on workers of Dask", 60, ("brown", *_WSJ)),
     "dmv": Experiment(
         "heads from tags, after Klein and Manning (2004)",
-        30,
+        70,
         ("dependency_treebank", "conll2007", *_UD),
         ("english", "swedish", "changes"),
     ),
