@@ -22,6 +22,10 @@ from benchmarks.published.tables import as_text, write_tables
 from benchmarks.table import machine
 
 
+# Small versions do not take the place of what a whole run has found.
+_OUTPUT, _QUICK = "benchmark_results", "benchmark_results_quick"
+
+
 def module_of(name):
     """The module of an experiment."""
     return import_module(f"benchmarks.published.{name}")
@@ -31,6 +35,7 @@ def main(arguments=None):
     """Run experiments; returns 0, or 1 where some of all failed."""
     parser = command_line()
     options = parser.parse_args(arguments)
+    options.output = options.output or (_QUICK if options.quick else _OUTPUT)
     if refusal := refused(options):
         parser.error(refusal)
     if options.list:
@@ -61,7 +66,9 @@ def command_line():
     )
     parser.add_argument("--quick", action="store_true", help="a small version, for tests")
     parser.add_argument("--data-home", help="folder of the corpora (see sklearn_cvb.datasets)")
-    parser.add_argument("--output", default="benchmark_results", help="folder of what is written")
+    parser.add_argument(
+        "--output", help=f"folder of what is written (default: {_OUTPUT}, with --quick {_QUICK})"
+    )
     parser.add_argument("--doc", help="folder of the documentation, to put table and pictures in")
     parser.add_argument("--from", dest="figures", metavar="JSON", help="do not run, read figures")
     parser.add_argument("--jobs", type=int, default=1, help="threads for restarts (default: 1)")
