@@ -92,7 +92,7 @@ EXPERIMENTS = {
     "table1": Experiment(f"{_COLLAPSED}, table 1", 35, ("brown", *_WSJ)),
     "table2": Experiment(f"{_COLLAPSED}, table 2", 22, _WSJ),
     "unknown_words": Experiment(
-        "words that a dictionary lacks", 60, ("brown", "mac_morpho", *_WSJ, *_UD)
+        "words that a dictionary lacks", 25, ("brown", "mac_morpho", *_WSJ, *_UD)
     ),
     "vowels": Experiment("Kudo, Toyama and Shimbo (1999), who speaks", 10, ("japanese_vowels",)),
     "wrong_models": Experiment(

@@ -15,7 +15,6 @@ WAITING = [
     "latent",
     "noise",
     "states",
-    "unknown_words",
     "vowels",
 ]
 
