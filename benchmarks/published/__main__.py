@@ -21,7 +21,6 @@ from benchmarks.published.settings import Settings, timed
 from benchmarks.published.tables import as_text, write_tables
 from benchmarks.table import machine
 
-
 # Small versions do not take the place of what a whole run has found.
 _OUTPUT, _QUICK = "benchmark_results", "benchmark_results_quick"
 
