@@ -59,6 +59,9 @@ EXPERIMENTS = {
         "what knowing a little brings, in five tasks", 10, (_UD[0], "xl-wa", *_WSJ)
     ),
     "latent": Experiment(f"{_PCFG}, table 1 and figure 7", 80, ("treebank",)),
+    "many_states": Experiment(
+        "thousands of states, of which a word may take a few", 10, ("alice", *_WSJ)
+    ),
     "marginals": Experiment("distance to the exact posterior, on small problems", 9),
     "mean_field": Experiment(f"{_COLLAPSED}, the updates of figures 2 and 4, exactly", 2),
     "mixtures": Experiment(

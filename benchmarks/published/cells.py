@@ -27,6 +27,7 @@ from benchmarks.published import (
     independent,
     knowledge,
     latent,
+    many_states,
     marginals,
     mixtures,
     morphology,
@@ -191,6 +192,17 @@ def _latent(settings, change, page):
     return _some(_found(latent, "1", settings), "subtypes")
 
 
+def _many_states(settings, change, page):
+    """N-grams, and a small chain on letters; milliseconds are left out."""
+    some = _some(many_states.MODELS["letters"], "trigram", "CVB, 45 states")
+    change(many_states, "MODELS", {"letters": some})
+    change(many_states, "_row", lambda title, cell: [title, f"{cell['perplexity']:.4g}"])
+    change(many_states, "HEADER", many_states.HEADER[:2])
+    return many_states.tables(
+        {"letters": many_states.part("letters", many_states.MODELS, settings)}
+    )
+
+
 def _error_of_vb():
     """Mean error of VB on the problems of one alpha."""
     alpha = str(marginals.CONCENTRATIONS[0])
@@ -347,6 +359,7 @@ CELLS = {
     "independent": _independent,
     "knowledge": _knowledge,
     "latent": _latent,
+    "many_states": _many_states,
     "marginals": _marginals,
     "mean_field": _marginals,
     "mixtures": _mixtures,
