@@ -72,7 +72,7 @@ EXPERIMENTS = {
     "morphology": Experiment(f"{_PCFG}, section 4.1", 19, ("zulu_verbs",)),
     "noise": Experiment(
         "wrong tags in a dictionary",
-        60,
+        25,
         ("brown", "mac_morpho", *_WSJ, *_UD),
         ("dictionaries", "strengths"),
     ),

@@ -12,7 +12,6 @@ TABLES = Path(__file__).resolve().parents[2] / "doc" / "published" / "tables"
 WAITING = [
     "coverage",
     "distributed",
-    "noise",
     "states",
     "vowels",
 ]
