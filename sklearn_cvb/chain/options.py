@@ -36,7 +36,7 @@ class EstimatorKind:
 class StartModel(NamedTuple):
     """A fitted model given as `init`: its counts and vocabulary."""
 
-    counts: Any  # None where it is not fitted
+    counts: Any
     end_counts: Any
     vocabulary: Any
     predict_proba: Any

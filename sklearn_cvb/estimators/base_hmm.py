@@ -306,7 +306,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             known = init if isinstance(init, HMMParameters) else None
             return options_to_read(*who, self.emission, self.transitions, known)
         given = {name: getattr(self, name) for name in self._every_name}
-        options = options_to_fit(*who, given | {"init": chain_start_of(init)})
+        options = options_to_fit(*who, given | {"init": chain_start_of(init, self)})
         if "beta" in self._fields:
             usual: Any = self._fields["beta"].default
             options = options._replace(is_beta_given=not np.array_equal(self.beta, usual))

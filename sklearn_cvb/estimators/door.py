@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_cvb.chain.options import StartModel
+from sklearn_cvb.chain.options import StartModel, emits_symbols
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import KnownWords, Table, is_table
 from sklearn_cvb.reading.events import cautions_of_events
@@ -74,12 +74,30 @@ def known_words(estimator: Any) -> KnownWords:
     return KnownWords(estimator.vocabulary, estimator.handle_unknown)
 
 
-def chain_start_of(init: Any) -> Any:
+def chain_start_of(init: Any, chain: Any) -> Any:
     """`init` of a chain as a value: of a model what a fit may ask of it; all else as it is."""
     if not hasattr(init, "predict_proba"):
         return init
-    counts, end_counts = getattr(init, "counts_", None), getattr(init, "end_counts_", None)
-    return StartModel(counts, end_counts, getattr(init, "vocabulary_", ()), init.predict_proba)
+    if not hasattr(init, "counts_"):
+        raise ValueError(
+            "init is a model that is not fitted (clone unfits it: wrap it in "
+            "sklearn.frozen.FrozenEstimator to keep it through a search)"
+        )
+    if len(getattr(init, "startprob_", ())) == chain.n_components and _are_alike(init, chain):
+        # Posteriors of steps would lose what its transitions know of their order.
+        return posterior_means_of(init)
+    words = getattr(init, "vocabulary_", ())
+    return StartModel(init.counts_, getattr(init, "end_counts_", None), words, init.predict_proba)
+
+
+def _are_alike(*chains: Any) -> bool:
+    """Whether states of these chains emit numbers, and follow each other, by the same laws."""
+    if any(emits_symbols(chain.emission) for chain in chains):
+        return False
+    from sklearn_cvb.chain.numbers.series import emission_of
+
+    asked = [(emission_of(chain.emission), setting_of(chain, "transitions")) for chain in chains]
+    return repr(asked[0]) == repr(asked[1]) and not asked[0][1].varies_by
 
 
 def posterior_means_of(model: Any) -> HMMParameters:
@@ -93,9 +111,8 @@ def posterior_means_of(model: Any) -> HMMParameters:
     own = {name: table for name, table in tables if not name.startswith("precisions")}
     names, categories, context, inputs = emitted.columns
     if names is not None:
-        own["feature_names_in"] = [
-            name for i, name in enumerate(names) if i not in (context, *inputs)
-        ]
+        others = (context, *inputs)
+        own["feature_names_in"] = [name for i, name in enumerate(names) if i not in others]
     if categories:
         own["categories"] = dict(categories)
     return HMMParameters(**chain_tables, emissions=own)

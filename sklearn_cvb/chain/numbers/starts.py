@@ -282,11 +282,6 @@ def _legal_start(
 
 def model_posterior(init: StartModel, X: Any, corpus: Corpus, n_states: int) -> np.ndarray:
     """Posteriors (n_steps, K) of the training steps under a fitted model."""
-    if init.counts is None:
-        raise ValueError(
-            "init is a model that is not fitted (clone unfits it: wrap it in "
-            "sklearn.frozen.FrozenEstimator to keep it through a search)"
-        )
     found = list(init.predict_proba(X))
     lengths = np.diff(corpus.starts)
     posterior = np.concatenate([table[:n] for table, n in zip(found, lengths, strict=True)])

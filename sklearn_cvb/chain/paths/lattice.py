@@ -277,9 +277,7 @@ def topology_of(value: str | ArrayLike, n_states: int) -> Topology | None:
             every[1:] = False
     else:
         allowed = _checked_table(value, n_states)
-    if allowed.all() and every.all():
-        return None
-    return Topology(every, allowed, False)
+    return None if allowed.all() and every.all() else Topology(every, allowed, False)
 
 
 def _checked_table(value: ArrayLike, n_states: int) -> np.ndarray:

@@ -363,11 +363,6 @@ def array_start(problem: Problem, init: Any) -> StartingPoint:
 
 def model_counts(problem: Problem, model: StartModel, vocabulary: np.ndarray) -> HMMCounts:
     """The counts of a fitted model over the same vocabulary and states."""
-    if model.counts is None:
-        raise ValueError(
-            "init is a model that is not fitted (clone unfits it: wrap it in "
-            "sklearn.frozen.FrozenEstimator to keep its counts through a search)"
-        )
     emission, cells = flat_cells(model.counts.emission), problem.cells
     listed = getattr(model.counts.emission, "indices", np.arange(0))
     same = (

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from chain.numbers.problems import EMISSIONS, TOPOLOGIES, numbers
+from sklearn.frozen import FrozenEstimator
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples, Transitions
 from sklearn_cvb.chain.numbers.e_step import lattice_of_steps
@@ -131,14 +132,28 @@ def test_a_pickled_model_reads_the_same(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_fitted_model_is_a_start(kind):
+def test_posteriors_of_a_model_with_other_emissions_are_a_start(kind):
     series = numbers("full", LENGTHS)
-    before = EMHMM(2, emission="gaussian", random_state=1, max_iter=2).fit(series)
+    before = EMHMM(2, emission=Gaussian("diag"), random_state=1, max_iter=2).fit(series)
     given = model_of(
         kind, "full", "full", False, max_iter=2, init=list(before.predict_proba(series))
     )
     taken = model_of(kind, "full", "full", False, max_iter=2, init=before)
     np.testing.assert_array_equal(given.fit(series).history_, taken.fit(series).history_)
+
+
+@pytest.mark.parametrize("durations", [None, "poisson"])
+@pytest.mark.parametrize("emission", EMISSIONS)
+def test_em_goes_on_where_a_model_with_its_emissions_ended(emission, durations):
+    series, known = numbers(emission, LENGTHS), {"tol": 0, "random_state": 1}
+    known |= {"emission": EMISSIONS[emission], "transitions": Transitions(durations=durations)}
+    whole = EMHMM(2, max_iter=9, **known).fit(series)
+    first = EMHMM(2, max_iter=4, **known).fit(series)
+    after = EMHMM(2, max_iter=4, init=FrozenEstimator(first), **known).fit(series)
+    # A start is counted under the parameters that are given: the fifth sweep of nine.
+    expected = whole.restart_histories_[0][5:]
+    np.testing.assert_allclose(after.history_, expected, rtol=1e-10, atol=1e-8)
+    np.testing.assert_allclose(after.transmat_, whole.transmat_, rtol=1e-7, atol=1e-12)
 
 
 @pytest.mark.many(usual=5)
