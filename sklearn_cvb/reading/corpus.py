@@ -8,6 +8,7 @@ import math
 import numbers
 import unicodedata
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from datetime import date, time, timedelta
 from decimal import Decimal
 from itertools import accumulate, chain, compress, filterfalse, pairwise, repeat
 from numbers import Integral
@@ -29,6 +30,8 @@ _OF_NUMBERS = '; set emission="gaussian" where its columns are measurements'
 
 # Text, and what has no order or can be read but once.
 _NO_SEQUENCE = (str, bytes, bytearray, Mapping, Set, Iterator)
+
+TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 # Methods that give values as Python's own, of Arrow and others.
 _TO_LIST = ("to_pylist", "to_list", "tolist")
@@ -130,18 +133,15 @@ def without_padding(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return lengths, steps <= lengths[:, None]
 
 
-# This many numbers tell measurements from symbols, and so large a share of them differs.
-_MEASUREMENTS, _DIFFERENT = 20, 0.9
+# What measurements are, how many tell them from symbols, and what share of them differs.
+_MEASURED, _MEASUREMENTS, _DIFFERENT = (numbers.Number, *TIMES), 20, 0.9
 
 
-def are_measurements(table: np.ndarray) -> bool:
-    """Whether an array holds floats that nearly all differ, and so no symbols."""
-    if table.dtype.kind != "f":
-        return False
-    values = table[~np.isnan(table)]
-    if len(values) < _MEASUREMENTS or (values == np.floor(values)).all():
-        return False
-    return len(np.unique(values)) > _DIFFERENT * len(values)
+def are_measurements(tokens: list[Any]) -> bool:
+    """Whether these are numbers or times that nearly all differ, and so no symbols."""
+    seen = list(filterfalse(is_missing, tokens))
+    are_measured = len(seen) >= _MEASUREMENTS and all(isinstance(one, _MEASURED) for one in seen)
+    return are_measured and len(set(seen)) > _DIFFERENT * len(seen)
 
 
 def read_ragged(X: Any) -> Sequences:
@@ -386,18 +386,15 @@ def sequences_to_fit(known: KnownWords, X: Any, y: Any) -> RawSequences:
     attributes: dict[str, Any] = {}
     messages: list[str] = []
     if isinstance(X, Table):
-        attributes, values = X.attributes, X.values
+        attributes = X.attributes
         messages += [*_cautions_of_column(known, X), *X.cautions]
-        sequences = read_table(values)
-    else:
-        sequences = read_ragged(X)
-        # Most tokens are words: the first one tells.
-        are_numbers = all(token is None or isinstance(token, float) for token in sequences.tokens)
-        values = np.array(sequences.tokens if are_numbers else [], dtype=float)
-    if are_measurements(values) and known.vocabulary is None:
+    sequences = read_table(X.values) if isinstance(X, Table) else read_ragged(X)
+    # The first thousand tell of most corpora.
+    few = sequences.tokens[:1000]
+    if known.vocabulary is None and are_measurements(few) and are_measurements(sequences.tokens):
         of_numbers = 'set emission="gaussian" if they are measurements, or '
         messages.append(
-            "nearly all numbers in X differ: each value is a symbol of its own here, so that "
+            "nearly all numbers or times in X differ: each is a symbol of its own here, so that "
             f"nothing will be recognised again; {of_numbers * known.in_emission}sort "
             "numbers into bins, as sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does"
         )

@@ -1,7 +1,6 @@
 """Tables whose rows are events, as logs have them, and not sequences: refused, or asked about."""
 
 from collections.abc import Mapping
-from datetime import date, time, timedelta
 from itertools import filterfalse
 from numbers import Number
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_cvb.reading.corpus import as_list, is_missing, names_of_columns
+from sklearn_cvb.reading.corpus import TIMES, as_list, is_missing, names_of_columns
 
 # Of fewer rows, columns of mixed symbols may be of one kind each by chance.
 _FEW_ROWS = 4
@@ -17,10 +16,9 @@ _FEW_ROWS = 4
 _HANDFUL, _ROWS_FOR_EACH = 5, 10
 _KINDS = {
     "text": (str, bytes),
-    "times": (date, time, timedelta, np.datetime64, np.timedelta64),
+    "times": TIMES,
     "numbers": (Number, np.bool_),
 }
-_ONE = {"symbols": "", "numbers": ", or pass [X] if all rows are one sequence"}
 
 
 def cautions_of_events(X: Any, what: str) -> tuple[str, ...]:
@@ -39,7 +37,7 @@ def cautions_of_events(X: Any, what: str) -> tuple[str, ...]:
         told = ", ".join(f"{name!r} of {min(own)}" for name, own in list(kinds.items())[:5])
         raise TypeError(
             f"X has columns of several kinds ({told}): its rows are events, not sequences of "
-            f"{what}. {_cure(X, columns, what)}{_ONE[what]}; if its rows are sequences, leave out "
+            f"{what}. {_cure(X, columns, what)}; if its rows are sequences, leave out "
             "the columns that are none of their steps"
         )
     n_rows, width = shape
@@ -120,5 +118,8 @@ def _cure(X: Any, columns: Mapping[Any, Any], what: str) -> str:
     times = [name for name, own in kinds.items() if own == {"times"} and taken != [name]]
     time = f", time={times[0]!r}" if len(times) == 1 else ""
     frame = "X" if hasattr(X, "columns") else "pandas.DataFrame(X)"
+    one = f", or pass [X] of columns {taken!r} if all rows are one sequence" * (what == "numbers")
+    if one and by not in others and 2 * n_different[by] > len(X):
+        return f"Pass [X] of columns {named!r}: no column tells sequences apart"
     cut = f"sklearn_cvb.split_by({frame}, by={by!r}, columns={taken!r}{time})"
-    return f"Cut them into sequences, as {cut}"
+    return f"Cut them into sequences, as {cut}{one}"

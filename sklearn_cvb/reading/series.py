@@ -6,13 +6,13 @@ Columns of text are categories, where the emission takes some: they are read as 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_cvb.messages import did_you_mean
 from sklearn_cvb.reading.corpus import (
+    TIMES,
     Corpus,
     Table,
     as_array,
@@ -32,7 +32,8 @@ from sklearn_cvb.reading.validation import LENGTHS
 _ARRAYS = "arrays of shape (length, n_columns)"
 _FORM = f"pass a list of {_ARRAYS}"
 # Text and times, which float() may read as something else.
-_NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64, date, timedelta)
+_NO_NUMBERS = (str, bytes, *TIMES)
+_TURNED = "if columns are steps, pass [x.T for x in X]"
 
 
 # The labels of columns of text by the column's name, or its number in arrays; a label's code is its
@@ -187,11 +188,10 @@ def read_series(
     lengths = np.array([len(array) for array in arrays])
     if not lengths.all():
         raise ValueError(f"sequence {int(lengths.argmin())} is empty: leave empty sequences out")
-    widths = {array.shape[1] for array in arrays}
-    if len(widths) > 1:
-        first = arrays[0].shape[1]
-        odd = next(i for i, array in enumerate(arrays) if array.shape[1] != first)
-        raise ValueError(f"X[{odd}] has {arrays[odd].shape[1]} columns, but X[0] has {first}")
+    widths = [array.shape[1] for array in arrays]
+    if len(set(widths)) > 1:
+        odd = next(i for i, width in enumerate(widths) if width != widths[0])
+        raise ValueError(f"X[{odd}] has {widths[odd]} columns, but X[0] has {widths[0]}: {_TURNED}")
     series = _series(np.concatenate(arrays), lengths)
     return series._replace(names=columns.names, categories=columns.categories)
 
@@ -229,13 +229,14 @@ def cautions_of_shape(X: Any, series: Series, is_ordered: bool) -> list[str]:
     if isinstance(X, Table):
         X = X.given
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    n_steps = len(series.table)
-    if len(shape) == 3 and shape[1] < shape[2]:
-        return [
-            f"X of shape {shape} is read as {shape[0]} sequences of {shape[1]} steps and "
-            f"{shape[2]} columns: if it is (sequence, column, step), as sktime and aeon have it, "
-            "pass X.transpose(0, 2, 1) or sklearn_cvb.split_panel(X)"
-        ]
+    n_steps, width = series.table.shape
+    lengths, is_panel = np.diff(series.corpus.starts), len(shape) == 3 and shape[1] < shape[2]
+    are_alike = not shape and not series.names and 1 < lengths.min() == lengths.max() < width
+    if is_panel or are_alike:
+        cure = "if columns are steps, as sktime and aeon have them, pass X.transpose(0, 2, 1) or "
+        cure = cure + "sklearn_cvb.split_panel(X)" if shape else _TURNED
+        sizes = f"{len(lengths)} sequences of {lengths[0]} steps and {width} columns"
+        return [f"X is read as {sizes}: {cure}"]
     if n_steps > 1 and len(series.corpus.starts) == n_steps + 1:
         one = "[X]" if series.rows_are_sequences else f"[{_joined(X, series.names)}]"
         return [caution_of_single_steps(n_steps, one)] if is_ordered else []

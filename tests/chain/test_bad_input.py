@@ -155,7 +155,7 @@ def test_a_column_of_symbols_is_asked_about():
 
 def test_measurements_without_an_emission_are_asked_about():
     values = np.random.default_rng(0).normal(size=(10, 30))
-    message = 'nearly all numbers in X differ.*set emission="gaussian".*KBinsDiscretizer'
+    message = 'nearly all numbers or times in X differ.*set emission="gaussian".*KBinsDiscretizer'
     for kind, X in product((VBHMM, EMHMM), (values, list(values), values.tolist())):
         with pytest.warns(UserWarning, match=message) as caught:
             kind(random_state=0, tol=0, max_iter=2).fit(X)

@@ -283,12 +283,19 @@ def test_one_long_array():
 def test_measurements_are_no_symbols():
     rng = np.random.default_rng(0)
     measured = rng.normal(size=(5, 8))
-    with pytest.warns(UserWarning, match="nearly all numbers in X differ") as caught:
-        model = quick(EMHMM).fit(measured)
-    assert caught[0].filename == __file__
-    symbols = [measured.round(0), np.arange(40.0).reshape(5, 8), measured[:2], measured > 0]
+    minutes = np.arange(40).reshape(5, 8)
+    others = [minutes, minutes.astype(float), np.datetime64("2026-01-01", "m") + minutes]
+    for table in (measured, *others, *map(list, others), *(one.tolist() for one in others)):
+        with pytest.warns(UserWarning, match="nearly all numbers or times in X differ") as caught:
+            quick(EMHMM).fit(table)
+        assert caught[0].filename == __file__
+    model = quick(EMHMM).fit(measured)
+    symbols = [measured.round(0), minutes % 30, minutes.astype(str), measured[:2], measured > 0]
     for table in symbols:
-        quick(EMHMM).fit(table)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            quick(EMHMM, tol=0).fit(table)
+            quick(EMHMM, tol=0).fit(table.tolist())
     model.predict(measured)
     quick(EMHMM, emission=Symbols(vocabulary=np.unique(measured))).fit(measured)
 

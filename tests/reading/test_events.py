@@ -49,7 +49,7 @@ def test_no_model_takes_events(name):
     what = "numbers" if name == "numbers" else "symbols"
     one, columns = "", "by='sentence', columns='word'"
     if name == "numbers":
-        one = r", or pass \[X\] if all rows are one sequence"
+        one = r", or pass \[X\] of columns \['sentence'\] if all rows are one sequence"
         columns = r"by='word', columns=\['sentence'\]"
     message = (
         r"X has columns of several kinds \('sentence' of numbers, 'word' of text\): its rows are "
@@ -98,6 +98,16 @@ def test_measured_numbers_do_not_tell_devices_apart(parsed):
     with pytest.raises(TypeError) as raised:
         EMHMM(2, emission="gaussian").fit(numbered)
     assert "split_by(X, by='device', columns=['seconds', 'temp'], time='time')" in str(raised.value)
+
+
+@pytest.mark.parametrize("columns", [["seconds"], ["seconds", "temp"]])
+def test_measurements_with_times_are_one_series(columns):
+    """Before, the cure told sequences apart by what was measured."""
+    sensor = CLICKS.assign(temp=RNG.normal(size=60))[["time", *columns]]
+    message = rf"Pass \[X\] of columns {re.escape(repr(columns))}: no column tells sequences apart;"
+    with pytest.raises(TypeError, match=message):
+        EMHMM(2, emission="gaussian").fit(sensor)
+    EMHMM(2, emission="gaussian", max_iter=2, tol=0).fit([sensor[columns]])
 
 
 def test_the_cure_works():

@@ -127,9 +127,11 @@ def test_polars_and_pyarrow(library):
     else:
         log = log.append_column("state", [states])
     assert right(log["state"].to_numpy(), np.repeat(STATE, 2)) == 1.0
-    for whole in (log, log[["time", *COLUMNS]] if library == "polars" else log.drop(["device"])):
-        with pytest.raises(TypeError, match=r"several kinds .*split_by\(X, by=.*or pass \[X\]"):
-            fit(whole)
+    with pytest.raises(TypeError, match=r"split_by\(X, by='device', .*or pass \[X\] of columns"):
+        fit(log)
+    one = log[["time", *COLUMNS]] if library == "polars" else log.drop(["device", "state"])
+    with pytest.raises(TypeError, match=rf"\. Pass \[X\] of columns {re.escape(repr(COLUMNS))}:"):
+        fit(one)
     lazy = pl.from_pandas(INTERLEAVED).lazy()
     for X in (lazy, [lazy]):
         with pytest.raises(TypeError, match=r"is a LazyFrame: pass X(\[0\])?.collect\(\)"):

@@ -313,6 +313,24 @@ def test_panels_of_other_libraries_are_asked_about():
         assert fit(panel.transpose(0, 2, 1)).n_columns_ == 2
 
 
+def test_lists_of_tables_that_lie_on_their_sides_are_asked_about():
+    tables = list(RNG.normal(size=(4, 2, 50)))
+    message = "X is read as 4 sequences of 2 steps and 50 columns: if columns are steps, pass [x.T"
+    with pytest.warns(UserWarning, match=re.escape(message)) as caught:
+        fit(tables)
+    assert caught[0].filename == __file__
+    with pytest.raises(
+        ValueError, match=r"X\[1\] has 40 columns, but X\[0\] has 50: if col"
+    ):
+        fit([tables[0], tables[1][:, :40]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit([table.T for table in tables])
+        # Frames have names, and embeddings of sentences as many steps as words.
+        fit([pd.DataFrame(table) for table in tables])
+        fit([tables[0], np.vstack(tables[1:])])
+
+
 @pytest.mark.parametrize("n", [2, 100])
 def test_sequences_of_a_single_step_are_asked_about(n):
     """What other estimators want of one series, a column: nothing follows anything in it."""
