@@ -24,6 +24,7 @@ _NUMBERS_KNOWN = (
     "or fitted"
 )
 _NAMES_KNOWN = "the model knows names: ask about these, model.vocabulary_[code] of each code"
+_ARE_PAIRS = "these tokens are pairs; of tagged text X has the words, and y their tags"
 _ARE_CHARACTERS = "these tokens are single characters; cut text into words, as with str.split"
 _CHARACTERS_KNOWN = "the model knows single characters; cut words into them, as with list"
 UNLIKE = "compare how the words of both are cut and written"
@@ -79,7 +80,9 @@ def other_readings(known: Container[Any]) -> list[tuple[Callable[[Any], bool], s
         )
 
     texts = [(is_there(others, str), advice) for others, advice in _WRITINGS]
-    return [*texts, (is_there(_of_another_type, object), "give both the same type, as with str")]
+    pairs = is_there(lambda pair: pair[:1], tuple), _ARE_PAIRS
+    types = is_there(_of_another_type, object), "give both the same type, as with str"
+    return [*texts, pairs, types]
 
 
 def nearest_cause(

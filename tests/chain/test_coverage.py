@@ -67,6 +67,13 @@ REMEDIES = {
         "it has 'the', 'dog', 'runs'): these tokens hold several words; cut them, as with "
         "str.split",
     ),
+    "pairs": (
+        LEGAL,
+        [[("the", "D"), ("dog", "N")], [("the", "D"), ("saw", "N")]],
+        "0.0 % of the tokens of X (missing are ('the', 'D'), ('dog', 'N'), ('saw', 'N'); it has "
+        "'the', 'dog', 'runs'): these tokens are pairs; of tagged text X has the words, and y "
+        "their tags",
+    ),
     "type": (
         {"0": "N", "1": "V"},
         [[0, 1, 1], [1]],

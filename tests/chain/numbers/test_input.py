@@ -319,9 +319,7 @@ def test_lists_of_tables_that_lie_on_their_sides_are_asked_about():
     with pytest.warns(UserWarning, match=re.escape(message)) as caught:
         fit(tables)
     assert caught[0].filename == __file__
-    with pytest.raises(
-        ValueError, match=r"X\[1\] has 40 columns, but X\[0\] has 50: if col"
-    ):
+    with pytest.raises(ValueError, match=r"X\[1\] has 40 columns, but X\[0\] has 50: if col"):
         fit([tables[0], tables[1][:, :40]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
