@@ -37,7 +37,7 @@ EXPERIMENTS = {
     ),
     "convergence": Experiment("when a fit is done, by two rules", 6, ("xl-wa", *_WSJ)),
     "coverage": Experiment(
-        "how often intervals hold the truth", 60, quick=("labels_small", "numbers", "estimates")
+        "how often intervals hold the truth", 95, quick=("labels_small", "numbers", "estimates")
     ),
     "criteria": Experiment("choosing alpha and beta without labels", 1, _WSJ),
     "digits": Experiment("digits in dates and in account numbers", 15, quick=("dates",)),

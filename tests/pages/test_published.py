@@ -10,7 +10,6 @@ from benchmarks.published.provenance import digest, digests_of
 TABLES = Path(__file__).resolve().parents[2] / "doc" / "published" / "tables"
 # Not run again since pages say what they are of. This list only shrinks.
 WAITING = [
-    "coverage",
     "distributed",
     "states",
     "vowels",
