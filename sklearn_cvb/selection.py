@@ -5,6 +5,7 @@ walking forward through a series, so that nothing is known before its time.
 import math
 from collections.abc import Iterable
 from numbers import Integral
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -253,9 +254,9 @@ def walk_forward(
     """Fit a model again and again as a series grows, and ask it of the steps that it has not seen.
 
     Regimes without looking ahead: posteriors of a fit to the whole series know how it ends.
-    A refit begins where the last one ended (``init=``), so that states keep their names. Every
-    tenth time a fresh start is made, too; its states are matched to those before by the steps that
-    both have seen, and it is taken if its objective is higher.
+    A refit begins where the last one ended (``init=``). Every tenth time a fresh one is tried,
+    and taken if its objective is higher. States keep their names: they are matched to those before
+    by the steps that both have seen.
 
     Parameters
     ----------
@@ -320,13 +321,14 @@ def walk_forward(
 
 
 def _next_fit(estimator: Any, past: list[Any], before: Any, number: int) -> Any:
-    """A fit that goes on from the one before, or a fresh one with its names, if that is better."""
+    """A fit that goes on from the one before, or a fresh one, if that is better; with its names."""
     if before is None:
         return clone(estimator).fit(past)
-    going_on = clone(estimator).set_params(init=before, n_init=None).fit(past)
-    if number % _FRESH:
-        return going_on
-    fresh = clone(estimator).fit(past)
-    if fresh.objective_ <= going_on.objective_:
-        return going_on
-    return relabel(fresh, match_states(going_on.predict(past), fresh.predict(past)))
+    best = clone(estimator).set_params(init=before, n_init=None).fit(past)
+    if number % _FRESH == 0:
+        best = max(best, clone(estimator).fit(past), key=attrgetter("objective_"))
+    if learned_of(best).layout.chain.topology is not None:
+        # What may follow them names its states.
+        return best
+    names = match_states(before.predict(past), best.predict(past))
+    return best if all(a == b for a, b in names.items()) else relabel(best, names)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _NO_DATA = (
     "without X these are mean-field intervals, too narrow where states are uncertain (95 % ones "
-    "have held 32 to 75 % of transitions): give X, and y, as in fit, or ask for method='mean field'"
+    "have held 30 to 75 % of transitions): give X, and y, as in fit, or ask for method='mean field'"
 )
 _UNNAMED = (
     "nothing names the states (no label, no dictionary): other namings and other solutions of the "
