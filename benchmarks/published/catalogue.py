@@ -85,7 +85,7 @@ EXPERIMENTS = {
         ("statsmodels", "alice", "dependency_treebank", "japanese_vowels"),
     ),
     "states": Experiment(
-        "how many states, after Beal, Ghahramani and Rasmussen (2002)", 30, ("alice", *_WSJ)
+        "how many states, after Beal, Ghahramani and Rasmussen (2002)", 90, ("alice", *_WSJ)
     ),
     "streaming": Experiment("one pass over a corpus in batches", 7, ("brown", "mac_morpho")),
     "streams": Experiment(
