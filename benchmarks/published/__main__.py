@@ -167,11 +167,17 @@ def save(path, results):
 def publish(name, results, folder, doc):
     """Write the tables and pictures of an experiment."""
     module = module_of(name)
-    tables = module.tables(results)
+    left = [part for part in getattr(module, "PARTS", ()) if part not in results]
+    try:
+        tables = module.tables(results)
+    except KeyError as error:
+        if error.args[0] not in left:
+            raise
+        raise SystemExit(f"{name}: tables need the parts {', '.join(left)}, too") from None
     print(as_text(tables), flush=True)
     places = [(folder, folder)]
     if doc is not None:
-        if left := [part for part in getattr(module, "PARTS", ()) if part not in results]:
+        if left:
             print(f"{name}: the page goes without {', '.join(left)}", file=sys.stderr)
         places.append((Path(doc, "published", "tables"), Path(doc, "images")))
     for of_tables, of_pictures in places:

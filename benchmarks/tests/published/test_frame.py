@@ -166,6 +166,24 @@ def test_a_part_run_alone_keeps_what_the_others_found(tmp_path, known):
     assert run_parts(parts, Settings())["b"]["heads"] == 5
 
 
+def test_tables_that_need_other_parts_say_which(tmp_path, known):
+    parts = {"a": lambda settings: {"heads": 1}, "b": lambda settings: {"heads": 2}}
+
+    def tables(results):
+        heads = results["a"]["heads"] + results["b"]["heads"]
+        return {"all": Table(["heads"], [[heads]], "Tosses")}
+
+    known["tosses"] = _tosses(PARTS=parts, tables=tables)
+    arguments = ["tosses", "--output", str(tmp_path), "--parts"]
+    with pytest.raises(SystemExit, match="tosses: tables need the parts b, too"):
+        frame.main([*arguments, "a"])
+    assert frame.main([*arguments, "b"]) == 0
+    assert (tmp_path / "tosses_all.csv").read_text() == "heads\n3\n"
+    known["tosses"] = _tosses(PARTS=parts, tables=lambda results: results["c"])
+    with pytest.raises(KeyError, match="c"):
+        frame.main([*arguments, "b"])
+
+
 def test_a_small_version_is_some_parts_where_these_are_named(tmp_path, known):
     parts = {"a": lambda settings: {"heads": 1}, "b": lambda settings: {"heads": 2}}
     known["tosses"] = _tosses(PARTS=parts, quick=("b",))
