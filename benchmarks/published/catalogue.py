@@ -97,7 +97,7 @@ EXPERIMENTS = {
     "unknown_words": Experiment(
         "words that a dictionary lacks", 25, ("brown", "mac_morpho", *_WSJ, *_UD)
     ),
-    "vowels": Experiment("Kudo, Toyama and Shimbo (1999), who speaks", 10, ("japanese_vowels",)),
+    "vowels": Experiment("Kudo, Toyama and Shimbo (1999), who speaks", 45, ("japanese_vowels",)),
     "wrong_models": Experiment(
         "Pohle et al. (2017), numbers of states where no model is right", 35, quick=("right",)
     ),

@@ -11,7 +11,6 @@ TABLES = Path(__file__).resolve().parents[2] / "doc" / "published" / "tables"
 # Not run again since pages say what they are of. This list only shrinks.
 WAITING = [
     "distributed",
-    "vowels",
 ]
 
 
