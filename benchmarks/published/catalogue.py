@@ -41,7 +41,7 @@ EXPERIMENTS = {
     ),
     "criteria": Experiment("choosing alpha and beta without labels", 1, _WSJ),
     "digits": Experiment("digits in dates and in account numbers", 15, quick=("dates",)),
-    "distributed": Experiment("fits in shards, on workers of Dask", 60, ("brown", *_WSJ)),
+    "distributed": Experiment("fits in shards, on workers of Dask", 15, ("brown", *_WSJ)),
     "dmv": Experiment(
         "heads from tags, after Klein and Manning (2004)",
         70,
