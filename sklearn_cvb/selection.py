@@ -327,8 +327,10 @@ def _next_fit(estimator: Any, past: list[Any], before: Any, number: int) -> Any:
     best = clone(estimator).set_params(init=before, n_init=None).fit(past)
     if number % _FRESH == 0:
         best = max(best, clone(estimator).fit(past), key=attrgetter("objective_"))
-    if learned_of(best).layout.chain.topology is not None:
-        # What may follow them names its states.
+    topology = learned_of(best).layout.chain.topology
+    moves = np.ones((0, 0)) if topology is None else topology.transition
+    if hasattr(best, "classes_") or (np.triu(moves, 1).any() and not moves.all()):
+        # A dictionary, or what may follow them, names its states.
         return best
     names = match_states(before.predict(past), best.predict(past))
     return best if all(a == b for a, b in names.items()) else relabel(best, names)

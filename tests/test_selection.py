@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Symbols, Transitions
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, CVBHMMTagger, GibbsHMM, Symbols, Transitions
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
 from sklearn_cvb.selection import (
     ComponentSelection,
@@ -237,6 +237,26 @@ def test_no_refit_of_a_hundred_swaps_names():
         swaps, n_refits = swaps + n_swaps(walked, series), n_refits + len(walked.models) - 1
     assert n_refits > 100
     assert swaps == 0
+
+
+@pytest.mark.parametrize("topology", ["independent", "left-right"])
+def test_states_keep_their_names_under_topologies(topology):
+    series = np.repeat([0.0, 4.0, 0.0, 4.0], 50) + np.random.default_rng(0).normal(size=200)
+    model = EMHMM(2, emission="gaussian", transitions=Transitions(topology), random_state=0)
+    walked = walk_forward(model, series, first=60, refit_every=10)
+    largest = {int(one.means_.ravel().argmax()) for one in walked.models}
+    assert (len(walked.models), len(largest)) == (14, 1)
+    if topology == "left-right":
+        assert all((np.tril(one.transmat_, -1) == 0).all() for one in walked.models)
+
+
+def test_tags_keep_their_words():
+    legal = {"a": ["A"], "b": ["B"], "c": ["A", "B"]}
+    model = CVBHMMTagger(legal, random_state=0, max_iter=10, tol=0)
+    walked = walk_forward(model, list("acbcabcab" * 12), first=50, refit_every=5)
+    assert len(walked.models) > 10
+    for one in walked.models:
+        assert one.classes_[one.emissionprob_[:, :2].argmax(axis=0)].tolist() == ["A", "B"]
 
 
 def test_a_window_forgets_and_frames_and_symbols_are_walked_through():
