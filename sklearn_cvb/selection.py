@@ -328,8 +328,7 @@ def _next_fit(estimator: Any, past: list[Any], before: Any, number: int) -> Any:
     if number % _FRESH == 0:
         best = max(best, clone(estimator).fit(past), key=attrgetter("objective_"))
     topology = learned_of(best).layout.chain.topology
-    moves = np.ones((0, 0)) if topology is None else topology.transition
-    if hasattr(best, "classes_") or (np.triu(moves, 1).any() and not moves.all()):
+    if hasattr(best, "classes_") or not (topology is None or topology.is_tied):
         # A dictionary, or what may follow them, names its states.
         return best
     names = match_states(before.predict(past), best.predict(past))

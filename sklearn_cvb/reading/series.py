@@ -231,8 +231,8 @@ def cautions_of_shape(X: Any, series: Series, is_ordered: bool) -> list[str]:
     shape: tuple[int, ...] = getattr(X, "shape", ())
     n_steps, width = series.table.shape
     lengths, is_panel = np.diff(series.corpus.starts), len(shape) == 3 and shape[1] < shape[2]
-    are_alike = not shape and not series.names and 1 < lengths.min() == lengths.max() <= width / 2
-    if is_panel or are_alike:
+    is_turned = not shape and not series.names and 1 < lengths.min() == lengths.max() <= width / 2
+    if is_panel or is_turned:
         cure = "if columns are steps, as sktime and aeon have them, pass X.transpose(0, 2, 1) or "
         cure = cure + "sklearn_cvb.split_panel(X)" if shape else _TURNED
         sizes = f"{len(lengths)} sequences of {lengths[0]} steps and {width} columns"
