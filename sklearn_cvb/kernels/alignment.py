@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 from sklearn_cvb.kernels.sums import CellSums
 
 # What `AlignmentPairs.cell` says of words that never stood beside each other, of target words that
@@ -344,6 +345,7 @@ def infer(pairs, tally, sums, shares, work, update, uniform, log_z):
     shares. ``log_z`` (n_pairs,) receives log p(target words | source words), -inf where nothing
     explains them.
     """
+    subnormal_is_zero(True)
     for i in range(log_z.size):
         n, m = _lengths(pairs, i)
         if SWEEP <= update <= SCORE:
@@ -361,6 +363,7 @@ def infer(pairs, tally, sums, shares, work, update, uniform, log_z):
                 _clear_share(pairs, shares, i)
         if update != WEIGH:
             _add_share(pairs, sums, shares, i, 1.0)
+    subnormal_is_zero(False)
 
 
 # The most probable alignment

@@ -21,6 +21,7 @@ from sklearn_cvb.kernels.chain.forward_backward import (
 )
 from sklearn_cvb.kernels.chain.log_space import marginals_log
 from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 
 # Vectors do not pay below.
 _FEW_STATES = 8
@@ -184,6 +185,7 @@ def marginals(weights, lattice, starts, smooth, passes, target, log_z):
     log p(x): NaN where float64 may have lost mass. The forward pass alone stands if no message came
     near underflow, or if the backward pass shows that nothing which came near it matters.
     """
+    subnormal_is_zero(True)
     offset = 0
     for i in range(starts.size - 1):
         begin, end = starts[i], starts[i + 1]
@@ -212,6 +214,7 @@ def marginals(weights, lattice, starts, smooth, passes, target, log_z):
                 value = passes.forward[position]
                 target[offset + position] = value * passes.posterior[position] if smooth else value
         offset += size
+    subnormal_is_zero(False)
 
 
 @jit
@@ -221,6 +224,7 @@ def forward_likelihoods(weights, lattice, starts, zeros_are_safe, passes, log_z)
     Returns the number of sequences before the first one where these may lose mass, see `marginals`;
     with `zeros_are_safe` a message of 0 has lost none.
     """
+    subnormal_is_zero(True)
     for i in range(starts.size - 1):
         begin, end = starts[i], starts[i + 1]
         size, log_z[i] = _filter(weights, lattice, begin, end, passes)
@@ -231,7 +235,9 @@ def forward_likelihoods(weights, lattice, starts, zeros_are_safe, passes, log_z)
                 if value < _SUSPICIOUS_MESSAGE and not (zeros_are_safe and value == 0.0):
                     is_safe = False
         if not is_safe:
+            subnormal_is_zero(False)
             return i
+    subnormal_is_zero(False)
     return starts.size - 1
 
 

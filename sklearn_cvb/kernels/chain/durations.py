@@ -15,6 +15,7 @@ import numpy as np
 from sklearn_cvb.kernels.chain.decoding import draw_index
 from sklearn_cvb.kernels.chain.forward_backward import _LARGEST_MESSAGE, _SMALLEST_SCALE
 from sklearn_cvb.kernels.jit import jit
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 from sklearn_cvb.kernels.vectors import LANES, part, put, spread, sum_of, up_to_vectors
 
 
@@ -32,6 +33,7 @@ def forward_visits(start, transition, durations, weights, starts, table, room, f
     left, scale, log_z): p(a visit to s begins at t | x_1..t-1) and p(one ends at t | x_1..t), each
     (n_steps, K); p(x_t | x_1..t-1); ``log_z`` is NaN where float64 may lose a sequence.
     """
+    subnormal_is_zero(True)
     entered, left, scale, log_z = found
     n, longest = weights.shape[1], durations.shape[1]
     now = room[longest]
@@ -73,6 +75,7 @@ def forward_visits(start, transition, durations, weights, starts, table, room, f
                 further = value
             product = further
         log_z[i] = total + math.log(product)
+    subnormal_is_zero(False)
 
 
 @jit
@@ -85,6 +88,7 @@ def backward_visits(backward, durations, weights, starts, table, before, room, f
     duration, and ``pairs`` (n_tables, K, K) without their weights.
     Sequences whose ``log_z`` is NaN are left out; where it becomes NaN the rest is of no use.
     """
+    subnormal_is_zero(True)
     entered, left, posterior, visits, pairs, log_z = found
     scale, times = before
     n, longest = weights.shape[1], durations.shape[1]
@@ -125,6 +129,7 @@ def backward_visits(backward, durations, weights, starts, table, before, room, f
                         put(pairs[own, j], k, part(pairs[own, j], k) + ended * ahead)
                         out += spread(into[j]) * part(backward[own, j], k)
                     put(room[gone], k, out)
+    subnormal_is_zero(False)
 
 
 @jit

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token, jit_token_reduction
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 
 # Below this scale, or above this backward message, mass may have been lost: use log space.
 _SMALLEST_SCALE = 1e-290
@@ -423,6 +424,7 @@ def expected_counts(weights, lattice, starts, times, members, passes, counts, lo
     times transition[i, j] they are expected counts. Each sequence counts so many ``times``; one
     that float64 may lose adds nothing, and its log Z is NaN.
     """
+    subnormal_is_zero(True)
     for m in range(members.size):
         i = members[m]
         begin, end = starts[i], starts[i + 1]
@@ -442,3 +444,4 @@ def expected_counts(weights, lattice, starts, times, members, passes, counts, lo
             position = before + lattice.count[t - 1]
             add_outer(lattice, t, passes, before, position, counts.transition)
             before = position
+    subnormal_is_zero(False)

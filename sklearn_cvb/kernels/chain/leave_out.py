@@ -38,6 +38,7 @@ from sklearn_cvb.kernels.chain.log_space import (
     single,
 )
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 
 TAKE_OUT, INFER, KEEP, PUT_BACK = 1, 2, 4, 8
 SWEEP = TAKE_OUT | INFER | KEEP | PUT_BACK
@@ -478,6 +479,7 @@ def pass_over_sequences(span, shared, sequences, stored, borders, absent, block,
     it, is multiplied by 1 - q of every pair marginal of which only the sum is kept. `block` is a
     buffer for the pair marginals of two tokens, None where all units keep the sum of theirs.
     """
+    subnormal_is_zero(True)
     steps = span.steps
     for i in range(span.first, span.end):
         is_borrowed, ahead = False, False
@@ -497,6 +499,7 @@ def pass_over_sequences(span, shared, sequences, stored, borders, absent, block,
             stored.log_z[i] = value if is_borrowed else value - shared.log_start
             # Lost: the counts are left without the unit, as log space needs them.
             if math.isnan(value):
+                subnormal_is_zero(False)
                 return i
             if borders is not None:
                 if is_borrowed and steps & KEEP:
@@ -510,6 +513,7 @@ def pass_over_sequences(span, shared, sequences, stored, borders, absent, block,
                     _keep_pair_blocks(i, shared, sequences, stored.pairs, work)
         if steps & PUT_BACK:
             _shift_sequence(i, shared, sequences, stored, is_borrowed, block, work.scales, 1.0)
+    subnormal_is_zero(False)
     return span.end
 
 

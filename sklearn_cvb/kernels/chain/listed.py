@@ -16,6 +16,7 @@ import numpy as np
 from sklearn_cvb.kernels.chain.leave_out import INFER, KEEP, PUT_BACK, TAKE_OUT
 from sklearn_cvb.kernels.chain.runs import LARGEST_PRODUCT, SCALED, SMALLEST_PRODUCT
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, opaque
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 
 # The parts of a list. A step is a place in `Shared.steps`.
 # CERTAIN: states of the certain tokens. FIXED: steps between them, and the start if it is certain.
@@ -271,6 +272,7 @@ def pass_over_lists(span, shared, lists, stored, buffers):
     `span` and `shared` are those of `sklearn_cvb.kernels.chain.leave_out`; ``stored.log_z`` is
     without settled emissions (see the parts of a list).
     """
+    subnormal_is_zero(True)
     steps = span.steps
     items, weight, by_state = lists.items, buffers.weight, buffers.by_state
     for i in range(span.first, span.end):
@@ -292,7 +294,9 @@ def pass_over_lists(span, shared, lists, stored, buffers):
             log_z += log_runs + math.log(product) + math.log(rest)
             stored.log_z[i] = log_z - shared.log_start
             if math.isnan(log_z):
+                subnormal_is_zero(False)
                 return i
         if steps & PUT_BACK:
             _shift(items, parts, spot, shared, stored, by_state, 1.0)
+    subnormal_is_zero(False)
     return span.end

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, opaque
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 
 # Over so many tokens products of weights stay inside float64 without scaling.
 SCALED = 8
@@ -148,6 +149,7 @@ def expected_counts_of_runs(weights, lattice, runs, room, counts, lost):
     The weight of a run is the sum over its paths, with the steps from and to its borders. Sets
     ``lost[r]`` where float64 may not hold it; such a run adds nothing.
     """
+    subnormal_is_zero(True)
     total, product = 0.0, 1.0
     for r in range(runs.begin.size):
         weight, log_scale, size, n_steps = _forward(weights, lattice, runs, r, room)
@@ -160,4 +162,5 @@ def expected_counts_of_runs(weights, lattice, runs, room, counts, lost):
             total += math.log(product)
             product = 1.0
         total += log_scale
+    subnormal_is_zero(False)
     return total + math.log(product)

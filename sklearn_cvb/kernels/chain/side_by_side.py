@@ -19,6 +19,7 @@ from sklearn_cvb.kernels.chain.forward_backward import (
     Lattice,
 )
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 from sklearn_cvb.kernels.tiles import ROWS, add_outer_products, aligned, multiply, prefetch
 from sklearn_cvb.kernels.vectors import LANES, part, put, spread, sum_of
 
@@ -300,6 +301,7 @@ def expected_counts_dense(lattice, starts, order, side, n_states, tables, messag
     sequences. It is NaN, and the counts are of no use, where some leave the range of float64: those
     are marked in `lost` (n_sequences,).
     """
+    subnormal_is_zero(True)
     total = 0.0
     for chunk in range(0, order.size, side):
         members = order[chunk : chunk + side]
@@ -307,4 +309,5 @@ def expected_counts_dense(lattice, starts, order, side, n_states, tables, messag
         for i in range(members.size):
             if messages.lost[i]:
                 lost[members[i]] = True
+    subnormal_is_zero(False)
     return total

@@ -11,6 +11,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.chain.forward_backward import _LARGEST_MESSAGE, _SMALLEST_SCALE
 from sklearn_cvb.kernels.jit import jit, jit_token
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 from sklearn_cvb.kernels.vectors import LANES, part, put, spread, sum_of, up_to_vectors
 
 # Steps whose pair marginals are added at a time: sums of many states leave the nearest cache.
@@ -41,6 +42,7 @@ def forward_steps(start, transition, weights, starts, stretches, table, room, fo
     every sequence begins a stretch. ``found`` is (scale, message, log_z): ``scale`` (n_steps,) gets
     p(x_t | x_1..t-1), ``log_z`` is NaN where float64 may lose a sequence.
     """
+    subnormal_is_zero(True)
     scale, message, log_z = found
     stretch = 0
     before, now = room[0], room[1]
@@ -78,6 +80,7 @@ def forward_steps(start, transition, weights, starts, stretches, table, room, fo
                 further = value
             product = further
         log_z[i] = total + math.log(product)
+    subnormal_is_zero(False)
 
 
 @jit_token
@@ -113,6 +116,7 @@ def backward_steps(backward, weights, starts, stretches, table, before, room, fo
     messages, ``pairs`` (n_tables, K, K) is added to, and ``log_z`` becomes NaN where float64 may
     lose a sequence, which leaves nothing of use in the other two.
     """
+    subnormal_is_zero(True)
     posterior, pairs, log_z = found
     scale, times = before
     # Rows of whole vectors: what is written a moment ago is read again sooner.
@@ -147,3 +151,4 @@ def backward_steps(backward, weights, starts, stretches, table, before, room, fo
                 n_waiting += 1
     _add_products(forward, g, n_waiting, sums)
     _flush(sums, pairs[table[0]])
+    subnormal_is_zero(False)

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn_cvb.kernels.chain.forward_backward import add_outer, forward_backward
 from sklearn_cvb.kernels.jit import jit, jit_inline
 from sklearn_cvb.kernels.special import digamma
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 
 # Counts are multiplied out below this.
 _SMALLEST_UNIT = 1e-100
@@ -179,15 +180,18 @@ def step_through_windows(span, windows, lattice, counts, below, averages, work):
     That is of each window's own steps given those of the border before it. It ends at a window that
     float64 loses, before anything of it is added.
     """
+    subnormal_is_zero(True)
     value = 0.0
     for i in range(span[0], span[1]):
         first, last = windows.border_begin[i], windows.border_end[i]
         size = _fill_weights(i, windows, lattice, counts, below, averages, work)
         log_z = forward_backward(work.start, work.table, lattice, first, last, size, work)
         if math.isnan(log_z):
+            subnormal_is_zero(False)
             return i, value
         for t in range(windows.begin[i] - first, windows.end[i] - first):
             value += math.log(work.scale[t])
         _shrink(counts, windows.kept_share[i])
         _add_window(i, windows, lattice, counts, windows.added_weight[i] / counts.unit[0], work)
+    subnormal_is_zero(False)
     return span[1], value

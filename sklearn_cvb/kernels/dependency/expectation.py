@@ -17,6 +17,7 @@ from sklearn_cvb.kernels.dependency.cells import (
 )
 from sklearn_cvb.kernels.dependency.chart import inside_scaled, outside
 from sklearn_cvb.kernels.jit import jit, jit_called
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 
 # What is done with each sentence: infer it under the tally and add its counts to other sums; or
 # leave out its share, infer it, and put back what it adds now; or what it added before; or no more
@@ -58,6 +59,7 @@ def infer(sentences, tally, sums, shares, work, update, i, log_z):
     lost, or has no tree: then its share is taken out, its weights are made, and its share must be
     written and its `log_z` set before the next call.
     """
+    subnormal_is_zero(True)
     while i < log_z.size:
         n = sentences.starts[i + 1] - sentences.starts[i]
         if math.isnan(log_z[i]):
@@ -77,4 +79,5 @@ def infer(sentences, tally, sums, shares, work, update, i, log_z):
         if update != WEIGH:
             add_share(sentences, sums, shares, i, 1.0)
         i += 1
+    subnormal_is_zero(False)
     return i

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 from sklearn_cvb.kernels.tiles import add_outer_products, aligned, multiply
 from sklearn_cvb.kernels.tree.arrays import RuleLists
 from sklearn_cvb.kernels.tree.charts import (
@@ -258,6 +259,7 @@ def expected_counts_by_factors(factors, lists, sentences, log_z, with_counts):
 
     Sentences of similar length are best next to each other.
     """
+    subnormal_is_zero(True)
     charts, begin, lengths = factors.charts, np.int64(0), lists.terminals.length
     _fill_factors(factors, lists.unary.weight)
     while begin < sentences.size:
@@ -269,3 +271,4 @@ def expected_counts_by_factors(factors, lists, sentences, log_z, with_counts):
             _fill_outside(factors, lists, sentences, size, longest)
         begin += size
     _read_counts(factors, lists.unary.weight, lists.unary.count)
+    subnormal_is_zero(False)

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 from sklearn_cvb.kernels.tree.arrays import Brackets, TerminalIndex, TreeRules, put_node
 from sklearn_cvb.kernels.tree.charts import FORBIDDEN, FREE, fill_gates, mark_allowed, span_at
 from sklearn_cvb.kernels.tree.semirings import (
@@ -396,6 +397,7 @@ def expected_counts_by_forest(forest, weights, work, counts, log_z, with_counts)
     `counts` (n_rules,) receives the rules' expected counts, if asked for, and `log_z` log p(words)
     in nats: -inf without a tree and NaN where weights leave float64, both without counts.
     """
+    subnormal_is_zero(True)
     for i in range(log_z.size):
         first, stop = forest.rule_first[i], forest.rule_first[i + 1]
         for x in range(first, stop):
@@ -406,6 +408,7 @@ def expected_counts_by_forest(forest, weights, work, counts, log_z, with_counts)
             forest_outside(forest, i, work, None)
         for x in range(first, stop):
             counts[x] = work.count[x - first] if counted else 0.0
+    subnormal_is_zero(False)
 
 
 @jit_inline

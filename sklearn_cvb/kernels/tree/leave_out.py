@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 from sklearn_cvb.kernels.tree.engines import count_rules, weigh_rules, weigh_sentence
 from sklearn_cvb.kernels.tree.tallies import add_count, add_share
 
@@ -115,6 +116,7 @@ def leave_out(engine, tally, old, new, frozen, is_inferred, i, log_z):
     the next share, or its `log_z` is NaN: then its old share is taken out, its weights are made,
     and it must be inferred in logs.
     """
+    subnormal_is_zero(True)
     while i < log_z.size:
         if not is_inferred:
             if new.starts[i] + _n_rules(engine.forest, engine.lists, i) > new.cell.size:
@@ -137,6 +139,7 @@ def leave_out(engine, tally, old, new, frozen, is_inferred, i, log_z):
         else:
             add_share(tally, new, i, 1.0)
         i += 1
+    subnormal_is_zero(False)
     return i
 
 
@@ -195,6 +198,7 @@ def sweep_steps(engine, tally, sweep, shares, is_inferred, log_z):
     has been inferred already. Where not all are done there is no room for what the sentence adds,
     or its `log_z` is NaN: then its weights are made, and it must be inferred in logs.
     """
+    subnormal_is_zero(True)
     while sweep.position[0] < sweep.order.size:
         position = sweep.position[0]
         i = sweep.order[position]
@@ -216,4 +220,5 @@ def sweep_steps(engine, tally, sweep, shares, is_inferred, log_z):
         sweep.position[0] += 1
         if (position + 1) % sweep.batch_size == 0 or position + 1 == sweep.order.size:
             _end_batch(tally, sweep, shares)
+    subnormal_is_zero(False)
     return sweep.position[0]

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 from sklearn_cvb.kernels.tree.arrays import push_node
 from sklearn_cvb.kernels.tree.charts import (
     FORBIDDEN,
@@ -243,10 +244,12 @@ def expected_counts_by_lists(lists, chart, sentences, log_z, with_counts):
 
     `log_z` receives their log p(words) in nats; NaN without a tree, which adds nothing.
     """
+    subnormal_is_zero(True)
     for x in range(sentences.size):
         log_z[x] = inside(lists, sentences[x], chart, None)
         if with_counts and not math.isnan(log_z[x]):
             outside(lists, sentences[x], chart, None)
+    subnormal_is_zero(False)
 
 
 class SpanPosteriors(NamedTuple):

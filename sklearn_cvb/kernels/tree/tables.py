@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 from sklearn_cvb.kernels.tiles import add_outer_products, aligned, multiply
 from sklearn_cvb.kernels.tree.arrays import RuleLists, TerminalIndex, TreeRules, UnaryRules
 from sklearn_cvb.kernels.tree.charts import (
@@ -394,6 +395,7 @@ def expected_counts_by_tables(tables, lists, sentences, log_z, with_counts):
 
     Sentences of similar length are best next to each other.
     """
+    subnormal_is_zero(True)
     dense, charts, begin = tables.dense, tables.charts, np.int64(0)
     lengths = lists.terminals.length
     _fill_tables(dense, lists.binary.weight, tables.others, tables.narrow)
@@ -406,3 +408,4 @@ def expected_counts_by_tables(tables, lists, sentences, log_z, with_counts):
             _fill_outside(tables, lists, sentences, size, longest)
         begin += size
     _read_counts(dense, lists.binary.weight, tables.others, tables.narrow, lists.binary.count)
+    subnormal_is_zero(False)

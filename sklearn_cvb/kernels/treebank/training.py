@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
+from sklearn_cvb.kernels.subnormal import subnormal_is_zero
 from sklearn_cvb.kernels.treebank.arrays import AnnotatedRules, ObservedTrees
 
 # What is done with each tree: infer it under the tally and add its counts to other sums, or keep
@@ -285,6 +286,7 @@ def infer(trees, blocks, tally, shares, work, update, i, log_z):
     its share is taken out, and its new share must be written and its `log_z` set before the next
     call.
     """
+    subnormal_is_zero(True)
     while i < log_z.size:
         if math.isnan(log_z[i]):
             if update in (SWEEP, SCORE):
@@ -297,4 +299,5 @@ def infer(trees, blocks, tally, shares, work, update, i, log_z):
         if update in (SWEEP, SCORE):
             add_share(trees, blocks, tally, shares, i, 1.0)
         i += 1
+    subnormal_is_zero(False)
     return i

@@ -371,6 +371,20 @@ def test_mass_that_seems_lost_and_turns_out_to_be_all(factor):
     assert log_z[0] == pytest.approx(np.log(0.5) + 200 * np.log(factor), rel=1e-12)
 
 
+def test_a_weight_that_kernels_take_for_nothing_is_left_to_log_space():
+    # Numbers below 2e-308 count as 0 in kernels: the only path takes one, to the second state.
+    emission, moves = (
+        np.array([1.0, 0.0, 0.0, 1.0, 0.0, 1.0]),
+        np.array([[1.0, 1e-310], [0.0, 1.0]]),
+    )
+    weights = ChainWeights(np.array([1.0, 0.0]), moves, emission)
+    lattice, starts = full_lattice(3, 2), starts_of([3])
+    assert_plain(weights, lattice, starts)
+    counts, log_z = sums_of_counts(weights, lattice, starts)
+    assert np.isnan(log_z[0])
+    assert counts.transition.sum() == 0
+
+
 def test_mass_that_one_step_loses_and_the_next_brings_back():
     # 1e-50 beside 1e276 is 0; both states explain half of the whole.
     emission = np.array([1e276, 1e-50, 1e-50, 1e276])
