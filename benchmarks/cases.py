@@ -35,8 +35,8 @@ def sweeps_against(ours, peer, settings, faster, note="", peer_tokens=None):
     left = [1e9 * a.cpu / ours.n_tokens for a, _ in pairs]
     right = [1e9 * b.cpu / (peer_tokens or ours.n_tokens) for _, b in pairs]
     ratios = [b / a if faster else a / b for a, b in zip(left, right, strict=True)]
-    wall = 1e9 * np.median([a.wall for a, _ in pairs]) / ours.n_tokens
-    notes = [note, f"{ours.tags_per_token:.1f} tags per token", f"{wall:.0f} ns on the wall"]
+    tags = ours.tags_per_token
+    notes = [note, f"{tags:.1f} tags per token" if tags < N_STATES else ""]
     return Measurement(left, right, ratios, "ns per token", "; ".join(filter(None, notes)))
 
 

@@ -19,6 +19,8 @@ _FOLDERS = {
     "cold": ("import, first fit and prediction", *_COLD),
     "second": ("fit and prediction after another situation", *_COLD),
 }
+# So have trees and alignments, which say beside each row what is to be known of it.
+_GRAMMARS = ("tree", "dependency", "alignment")
 # A note of this many rows is said once.
 _SHARED = 4
 # Rows that differ in the algorithm alone are one line of a table of their own.
@@ -97,15 +99,17 @@ def cells(result):
         "–" if bound is None else f"{'≥' if result['at_least'] else '≤'} {bound:g}{unit}"
         for bound in (result["must"], result["goal"])
     ]
-    if _folder(result) is None:
+    if _table_of(result) not in _FOLDERS:
         sides.append(middle)
     return [result["title"], *sides, *bounds, _verdict(result)]
 
 
-def _folder(result):
-    """The first part of a row's name, where rows of its kind have a table of their own."""
-    folder = result["name"].split("/")[0]
-    return folder if folder in _FOLDERS else None
+def _table_of(result):
+    """The table that a row belongs to."""
+    first = re.split("[-/]", result["name"])[0]
+    if first in _FOLDERS:
+        return first
+    return "grammars" if first in _GRAMMARS else "sweeps"
 
 
 def _verdict(result):
@@ -154,7 +158,8 @@ def markdown(results):
 
 
 def notes(rows):
-    """What is to be known of rows; what many of them share is said once."""
+    """What is to be known of rows without a column for it; what many share is said once."""
+    rows = [row for row in rows if _table_of(row) != "grammars"]
     said = Counter(row["note"] for row in rows if row["note"])
     shared, n = said.most_common(1)[0] if said else ("", 0)
     left = said if n < _SHARED else said.keys() - {shared}
@@ -179,10 +184,12 @@ def _line(texts):
 
 
 def tables(results, with_targets=True):
-    """A table of sweeps, and those of first fits, by name, with targets or without."""
+    """Tables of sweeps and of first fits, by name, with targets or without."""
     kept = None if with_targets else -len(_BOUNDS)
     found = {"sweeps": Table(_HEADINGS[:kept], [])}
     found |= {folder: Table(headings[:kept], []) for folder, headings in _FOLDERS.items()}
+    found["grammars"] = Table((*_HEADINGS[:kept], "to be known"), [])
     for row in results["rows"]:
-        found[_folder(row) or "sweeps"].rows.append(cells(row)[:kept])
+        name = _table_of(row)
+        found[name].rows.append(cells(row)[:kept] + [row["note"]] * (name == "grammars"))
     return found

@@ -115,7 +115,7 @@ def test_ratio_is_the_median_of_the_pairs_ratios(monkeypatch):
     assert faster.ratios == [pytest.approx(value) for value in (4, 5, 2.25)]
     assert spread_of(faster.ratios).median == pytest.approx(4)
     assert faster.ours == [pytest.approx(value) for value in (1, 2, 4)]
-    assert faster.note == "as is; 2.5 tags per token; 4 ns on the wall"
+    assert faster.note == "as is; 2.5 tags per token"
     slower = cases.sweeps_against(Ours(), None, settings, False, peer_tokens=500)
     assert slower.ratios == [pytest.approx(value) for value in (1 / 8, 1 / 10, 4 / 18)]
 
@@ -194,9 +194,10 @@ def test_notes_that_rows_share_are_said_once_and_algorithms_stand_side_by_side()
     from benchmarks.published.tables import Table
     from benchmarks.table import by_algorithm, notes
 
-    rows = [{"title": f"row {i}", "note": "100,000 steps of 4"} for i in range(4)]
-    other = {"title": "import", "note": "byte code cached"}
-    assert notes([*rows, other, other | {"note": ""}]) == [
+    rows = [{"name": "em", "title": f"row {i}", "note": "100,000 steps of 4"} for i in range(4)]
+    other = {"name": "import", "title": "import", "note": "byte code cached"}
+    tree = other | {"name": "tree-torch"}
+    assert notes([*rows, other, other | {"note": ""}, tree]) == [
         "import: byte code cached",
         "4 rows that are not named here: 100,000 steps of 4",
     ]
@@ -240,9 +241,13 @@ def test_page_takes_the_figures_between_its_marks(tmp_path):
     assert "old figures" not in text
     assert text.count(".. include:: tables/performance.rst\n") == 1
     table = (tmp_path / "tables" / "performance_sweeps.csv").read_text(encoding="utf-8")
-    assert table.count("\n") == 1 + len(results["rows"])
+    assert table.count("\n") == len(results["rows"])
+    trees = (tmp_path / "tables" / "performance_grammars.csv").read_text(encoding="utf-8")
+    assert trees.splitlines()[1].endswith('"50 % (50, 50)",so so')
+    assert text.count("so so") == len(results["rows"]) - 1
     assert [path.name for path in sorted((tmp_path / "tables").iterdir())] == [
         "performance.rst",
+        "performance_grammars.csv",
         "performance_sweeps.csv",
     ]
     assert "- measured on 2013-04-29" in text
@@ -270,16 +275,19 @@ def test_first_fits_are_rows_of_every_estimator_with_tables_of_their_own():
     bounds |= {"EMPCFG/tables": (7, 4), "GibbsHMMTagger/full": (4.5, 4), "main": (28, 15)}
     bounds |= {"EMAlignmentHMM/raw": (7, 4), "HMMMixture/symbols": (7, 4)}
     assert {name: ROWS[f"cold/{name}"][3:5] for name in bounds} == bounds
-    names = ["cold/EMHMM/none", "vb-dense", "second/CVBHMM/auto"]
-    figures = _measurement([9.5], unit="s", note="")
+    names = ["cold/EMHMM/none", "vb-dense", "second/CVBHMM/auto", "dependency-torch/10"]
+    figures = _measurement([9.5], unit="s", note="64 sentences")
     results = {"rows": [record(name, figures) for name in names]}
     titles = {name: [row[0] for row in table.rows] for name, table in tables(results).items()}
+    grammars = tables(results, with_targets=False)["grammars"]
+    assert [row[-1] for row in (grammars.header, *grammars.rows)] == ["to be known", "64 sentences"]
     assert titles == {
         "sweeps": ["VB, K=45, against EM"],
         "cold": ["EMHMM, none"],
         "second": ["CVBHMM, auto after none"],
+        "grammars": ["Inside-outside of dependency trees, 10 tokens, against torch-struct"],
     }
-    assert list(titles) == ["sweeps", "cold", "second"]
+    assert list(titles) == ["sweeps", "cold", "second", "grammars"]
     known = {"machine": MACHINE, "texts": {}, "settings": {"pairs": 3}, "left_out": []}
     line = "| EMHMM, none | 2 s | 9 s | ≤ 4.5 s | ≤ 4 s | no |"
     assert line in markdown(results | known)
