@@ -72,7 +72,8 @@ def test_quick_row_against_hmmlearn(tmp_path):
         pairs = zip(row["ours"], row["peer"], strict=True)
         assert row["ratios"] == [pytest.approx(b / a) for a, b in pairs]
         assert len(row["ratios"]) == 2
-    assert "45.0 tags per token" in dense["note"]
+    # Said of dictionaries alone.
+    assert ["tags per token" in row["note"] for row in (dense, dictionary)] == [False, True]
     assert "hmmlearn has no dictionary" in dictionary["note"]
 
 
@@ -415,3 +416,13 @@ def test_sequences_of_the_curves():
     assert set(np.concatenate(X).tolist()) == set(range(100))
     assert repeated([["a", "b"], ["c"]], 5) == [["a", "b"], ["c"], ["a", "b"]]
     assert repeated([["a", "b"]], 0) == [["a", "b"]]
+
+
+def test_taggers_of_the_curves_are_fitted_for_two_sweeps():
+    from benchmarks.memory import _two_sweeps
+    from benchmarks.models import TAGGERS
+
+    legal = {"the": ["D"], "can": ["N", "V"]}
+    for algorithm in TAGGERS:
+        tagger = _two_sweeps(algorithm, legal).fit([["the", "can"], ["can", "the", "can"]])
+        assert len(tagger.history_) == 2, algorithm
