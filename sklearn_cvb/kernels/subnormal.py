@@ -1,7 +1,7 @@
 """Numbers that float64 does not hold in full precision, those below 2e-308, as zeros.
 
-After some sweeps of EM many probabilities are that small, and processors take a hundred times as
-long over them. Kernels that compute with zeros instead lose no more than where smaller numbers
+After some sweeps of EM many probabilities are that small, and some processors take thirty times
+as long over them. Kernels that compute with zeros instead lose no more than where smaller numbers
 still, 5e-324, are 0 anyway: what guards against that, far above both, guards against this.
 """
 
