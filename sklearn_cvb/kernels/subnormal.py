@@ -17,8 +17,8 @@ _ZEROS = 0x8040
 _HAS_WORD = llvmlite.binding.get_default_triple().startswith("x86_64")
 
 
-def _say(typing: Any, holds: Any) -> Any:
-    """Whether these numbers are zeros from here on, in this thread; they stay where not x86."""
+def _set_word(typing: Any, is_zero: Any) -> Any:
+    """Set whether these numbers are zeros from here on, in this thread."""
 
     def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -34,11 +34,8 @@ def _say(typing: Any, holds: Any) -> Any:
         builder.call(set_to, [builder.bitcast(place, byte)])
         return context.get_dummy_value()
 
-    def skip(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return context.get_dummy_value()
-
-    return types.void(types.boolean), write if _HAS_WORD else skip
+    return types.void(types.boolean), write
 
 
-# With numba off, as coverage counts the lines of kernels, they stay, too.
-subnormal_is_zero: Any = bool if config.DISABLE_JIT else intrinsic(_say)
+# Other processors keep them, and so does Python, with numba off, as coverage counts lines.
+subnormal_is_zero: Any = intrinsic(_set_word) if _HAS_WORD and not config.DISABLE_JIT else bool

@@ -6,7 +6,7 @@ No arrow runs up, or along a floor, and the core keeps to its budget.
 from house_rules import arrows_up, code_lines, functions_of, modules, up_through_the_line, wing_of
 
 # Code lines below the line, functions that algorithms ask of models: lower them with every move.
-_BUDGET, _SLACK = 32_275, 250
+_BUDGET, _SLACK = 32_273, 250
 _FUNCTIONS_ASKED = 26
 
 
